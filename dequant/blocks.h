@@ -23,6 +23,11 @@ static_assert(sizeof(float) == 4 && sizeof(double) == 8, "the decoders need IEEE
 
 #define DEQUANT_PACKED __attribute__((packed))
 
+/* Ends the struct dequant_LAYOUT, a block of n_bytes. */
+#define DEQUANT_PACKED_BYTES(layout, n_bytes)                                                      \
+    DEQUANT_PACKED;                                                                                \
+    static_assert(sizeof(struct dequant_##layout) == (n_bytes), #layout " has another size")
+
 /* Elements in a block. */
 enum {
     DEQUANT_NUMBER = 1,       /* the plain number types */
@@ -38,50 +43,42 @@ enum {
 /* byte 0..3  | sign 1 | exponent 8 | fraction 23 |     kept as bits, so that no NaN changes */
 struct dequant_f32 {
     uint32_t bits;
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_f32) == 4, "F32 block size");
+} DEQUANT_PACKED_BYTES(f32, 4);
 
 /* byte 0..1  | sign 1 | exponent 5 | fraction 10 | */
 struct dequant_f16 {
     uint16_t bits;
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_f16) == 2, "F16 block size");
+} DEQUANT_PACKED_BYTES(f16, 2);
 
 /* byte 0..1  | sign 1 | exponent 8 | fraction 7 |     the upper half of an f32 */
 struct dequant_bf16 {
     uint16_t bits;
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_bf16) == 2, "BF16 block size");
+} DEQUANT_PACKED_BYTES(bf16, 2);
 
 /* byte 0..7  | sign 1 | exponent 11 | fraction 52 | */
 struct dequant_f64 {
     double value;
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_f64) == 8, "F64 block size");
+} DEQUANT_PACKED_BYTES(f64, 8);
 
 /* byte 0  | two's complement 8 | */
 struct dequant_i8 {
     int8_t value;
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_i8) == 1, "I8 block size");
+} DEQUANT_PACKED_BYTES(i8, 1);
 
 /* byte 0..1  | two's complement 16 | */
 struct dequant_i16 {
     int16_t value;
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_i16) == 2, "I16 block size");
+} DEQUANT_PACKED_BYTES(i16, 2);
 
 /* byte 0..3  | two's complement 32 | */
 struct dequant_i32 {
     int32_t value;
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_i32) == 4, "I32 block size");
+} DEQUANT_PACKED_BYTES(i32, 4);
 
 /* byte 0..7  | two's complement 64 | */
 struct dequant_i64 {
     int64_t value;
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_i64) == 8, "I64 block size");
+} DEQUANT_PACKED_BYTES(i64, 8);
 
 /* ---- One scale per block ---- */
 
@@ -94,8 +91,7 @@ static_assert(sizeof(struct dequant_i64) == 8, "I64 block size");
 struct dequant_q1_0 {
     uint16_t d;
     uint8_t qs[DEQUANT_Q1_0_BLOCK / 8];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q1_0) == 18, "Q1_0 block size");
+} DEQUANT_PACKED_BYTES(q1_0, 18);
 
 /*
  * Q2_0, value = (q - 1) * d
@@ -106,8 +102,7 @@ static_assert(sizeof(struct dequant_q1_0) == 18, "Q1_0 block size");
 struct dequant_q2_0 {
     uint16_t d;
     uint8_t qs[DEQUANT_Q2_0_BLOCK / 4];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q2_0) == 18, "Q2_0 block size");
+} DEQUANT_PACKED_BYTES(q2_0, 18);
 
 /*
  * Q4_0, value = (q - 8) * d
@@ -118,8 +113,7 @@ static_assert(sizeof(struct dequant_q2_0) == 18, "Q2_0 block size");
 struct dequant_q4_0 {
     uint16_t d;
     uint8_t qs[DEQUANT_BLOCK / 2];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q4_0) == 18, "Q4_0 block size");
+} DEQUANT_PACKED_BYTES(q4_0, 18);
 
 /*
  * Q4_1, value = q * d + m
@@ -132,8 +126,7 @@ struct dequant_q4_1 {
     uint16_t d;
     uint16_t m;
     uint8_t qs[DEQUANT_BLOCK / 2];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q4_1) == 20, "Q4_1 block size");
+} DEQUANT_PACKED_BYTES(q4_1, 20);
 
 /*
  * Q5_0, value = (q - 16) * d
@@ -146,8 +139,7 @@ struct dequant_q5_0 {
     uint16_t d;
     uint8_t qh[DEQUANT_BLOCK / 8];
     uint8_t qs[DEQUANT_BLOCK / 2];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q5_0) == 22, "Q5_0 block size");
+} DEQUANT_PACKED_BYTES(q5_0, 22);
 
 /*
  * Q5_1, value = q * d + m
@@ -162,8 +154,7 @@ struct dequant_q5_1 {
     uint16_t m;
     uint8_t qh[DEQUANT_BLOCK / 8];
     uint8_t qs[DEQUANT_BLOCK / 2];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q5_1) == 24, "Q5_1 block size");
+} DEQUANT_PACKED_BYTES(q5_1, 24);
 
 /*
  * Q8_0, value = q * d
@@ -174,8 +165,7 @@ static_assert(sizeof(struct dequant_q5_1) == 24, "Q5_1 block size");
 struct dequant_q8_0 {
     uint16_t d;
     int8_t qs[DEQUANT_BLOCK];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q8_0) == 34, "Q8_0 block size");
+} DEQUANT_PACKED_BYTES(q8_0, 34);
 
 /*
  * Q8_1, value = q * d
@@ -188,8 +178,7 @@ struct dequant_q8_1 {
     uint16_t d;
     uint16_t s;
     int8_t qs[DEQUANT_BLOCK];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q8_1) == 36, "Q8_1 block size");
+} DEQUANT_PACKED_BYTES(q8_1, 36);
 
 /* ---- K types: a superblock of 8 or 16 sub-blocks, each with a scale of its own ---- */
 
@@ -206,8 +195,7 @@ struct dequant_q2_k {
     uint8_t qs[DEQUANT_SUPERBLOCK / 4];
     uint16_t d;
     uint16_t m;
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q2_k) == 84, "Q2_K block size");
+} DEQUANT_PACKED_BYTES(q2_k, 84);
 
 /*
  * Q3_K, value = d * (scale - 32) * (q - 4); sub-block s holds the elements 16s to 16s+15
@@ -224,8 +212,7 @@ struct dequant_q3_k {
     uint8_t scales_low[8];
     uint8_t scales_high[4];
     uint16_t d;
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q3_k) == 110, "Q3_K block size");
+} DEQUANT_PACKED_BYTES(q3_k, 110);
 
 /*
  * The eight scales and eight minima of Q4_K and Q5_K, 6 bits each
@@ -253,8 +240,7 @@ struct dequant_q4_k {
     uint16_t m;
     struct dequant_k_scales scales;
     uint8_t qs[DEQUANT_SUPERBLOCK / 2];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q4_k) == 144, "Q4_K block size");
+} DEQUANT_PACKED_BYTES(q4_k, 144);
 
 /*
  * Q5_K, value = d * scale * q - m * min; sub-block s holds the elements 32s to 32s+31
@@ -271,8 +257,7 @@ struct dequant_q5_k {
     struct dequant_k_scales scales;
     uint8_t qh[DEQUANT_SUPERBLOCK / 8];
     uint8_t qs[DEQUANT_SUPERBLOCK / 2];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q5_k) == 176, "Q5_K block size");
+} DEQUANT_PACKED_BYTES(q5_k, 176);
 
 /*
  * Q6_K, value = d * scale * (q - 32); sub-block s holds the elements 16s to 16s+15
@@ -287,8 +272,7 @@ struct dequant_q6_k {
     uint8_t qh[DEQUANT_SUPERBLOCK / 4];
     int8_t scales[DEQUANT_SUPERBLOCK / 16];
     uint16_t d;
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q6_k) == 210, "Q6_K block size");
+} DEQUANT_PACKED_BYTES(q6_k, 210);
 
 /*
  * Q8_K, value = d * q
@@ -301,8 +285,7 @@ struct dequant_q8_k {
     float d;
     int8_t qs[DEQUANT_SUPERBLOCK];
     int16_t sums[DEQUANT_SUPERBLOCK / 16];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q8_k) == 292, "Q8_K block size");
+} DEQUANT_PACKED_BYTES(q8_k, 292);
 
 /* ---- Ternary: the elements are -d, 0 and d ---- */
 
@@ -320,8 +303,7 @@ struct dequant_tq1_0 {
     uint8_t narrow[16];
     uint8_t tail[4];
     uint16_t d;
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_tq1_0) == 54, "TQ1_0 block size");
+} DEQUANT_PACKED_BYTES(tq1_0, 54);
 
 /*
  * TQ2_0, value = (q - 1) * d
@@ -332,8 +314,7 @@ static_assert(sizeof(struct dequant_tq1_0) == 54, "TQ1_0 block size");
 struct dequant_tq2_0 {
     uint8_t qs[DEQUANT_SUPERBLOCK / 4];
     uint16_t d;
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_tq2_0) == 66, "TQ2_0 block size");
+} DEQUANT_PACKED_BYTES(tq2_0, 66);
 
 /* ---- 4-bit floats: | sign | exponent 2 | fraction 1 |, values 0 0.5 1 1.5 2 3 4 6 and minus */
 
@@ -346,8 +327,7 @@ static_assert(sizeof(struct dequant_tq2_0) == 66, "TQ2_0 block size");
 struct dequant_mxfp4 {
     uint8_t e;
     uint8_t qs[DEQUANT_BLOCK / 2];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_mxfp4) == 17, "MXFP4 block size");
+} DEQUANT_PACKED_BYTES(mxfp4, 17);
 
 /*
  * NVFP4, value = scale * e2m1; sub-block s holds the elements 16s to 16s+15
@@ -358,7 +338,6 @@ static_assert(sizeof(struct dequant_mxfp4) == 17, "MXFP4 block size");
 struct dequant_nvfp4 {
     uint8_t scales[DEQUANT_NVFP4_BLOCK / 16];
     uint8_t qs[DEQUANT_NVFP4_BLOCK / 16][8];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_nvfp4) == 36, "NVFP4 block size");
+} DEQUANT_PACKED_BYTES(nvfp4, 36);
 
 #endif

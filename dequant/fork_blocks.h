@@ -21,15 +21,13 @@
 struct dequant_q1_0_g32 {
     uint16_t d;
     uint8_t qs[DEQUANT_BLOCK / 8];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q1_0_g32) == 6, "Q1_0_G32 block size");
+} DEQUANT_PACKED_BYTES(q1_0_g32, 6);
 
 /* PQ2_0, value = (q - 1) * d: Q2_0 in groups of 128 */
 struct dequant_pq2_0 {
     uint16_t d;
     uint8_t qs[DEQUANT_PRISM_BLOCK / 4];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_pq2_0) == 34, "PQ2_0 block size");
+} DEQUANT_PACKED_BYTES(pq2_0, 34);
 
 /*
  * PTQ1_0, value = (q - 1) * d; digits as in TQ1_0
@@ -44,8 +42,7 @@ struct dequant_ptq1_0 {
     uint8_t narrow[8];
     uint8_t tail[2];
     uint16_t d;
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_ptq1_0) == 28, "PTQ1_0 block size");
+} DEQUANT_PACKED_BYTES(ptq1_0, 28);
 
 /* ---- BitNet ---- */
 
@@ -76,8 +73,7 @@ struct dequant_tq3_0 {
     uint8_t qs[DEQUANT_BLOCK / 4];
     uint8_t residual_signs[DEQUANT_BLOCK / 8];
     uint16_t d;
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_tq3_0) == 14, "TQ3_0 block size");
+} DEQUANT_PACKED_BYTES(tq3_0, 14);
 
 /* ---- ik_llama.cpp until September and October 2024 ---- */
 
@@ -89,8 +85,7 @@ static_assert(sizeof(struct dequant_tq3_0) == 14, "TQ3_0 block size");
 struct dequant_iq2_tn {
     uint16_t d;
     uint8_t qs[DEQUANT_SUPERBLOCK / 4];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq2_tn) == 66, "IQ2_TN block size");
+} DEQUANT_PACKED_BYTES(iq2_tn, 66);
 
 /* IQ2_TN of 2024-10, value = (q - 1) * d, d = the f32 row header; bits as in TQ2_0 */
 struct dequant_row_iq2_tn {
@@ -103,15 +98,13 @@ struct dequant_row_iq2_tn {
 struct dequant_iq4_nl_4_4 {
     uint16_t d[4];
     DEQUANT_RUNS(4, 4);
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq4_nl_4_4) == 4 * 18UL, "IQ4_NL_4_4 block size");
+} DEQUANT_PACKED_BYTES(iq4_nl_4_4, 4 * 18UL);
 
 /* Q4_0_R4, value = d * (q - 8) */
 struct dequant_q4_0_r4 {
     uint16_t d[DEQUANT_R4_ROWS];
     struct dequant_r4_nibbles qs;
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q4_0_r4) == DEQUANT_R4_ROWS * 18UL, "Q4_0_R4 block size");
+} DEQUANT_PACKED_BYTES(q4_0_r4, DEQUANT_R4_ROWS * 18UL);
 
 /*
  * Q8_0_R4
@@ -122,8 +115,7 @@ static_assert(sizeof(struct dequant_q4_0_r4) == DEQUANT_R4_ROWS * 18UL, "Q4_0_R4
 struct dequant_q8_0_r4 {
     uint16_t d[DEQUANT_R4_ROWS];
     int8_t qs[4][2][DEQUANT_R4_ROWS][4];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q8_0_r4) == DEQUANT_R4_ROWS * 34UL, "Q8_0_R4 block size");
+} DEQUANT_PACKED_BYTES(q8_0_r4, DEQUANT_R4_ROWS * 34UL);
 
 /*
  * IQ4_XS_R4; n = 4b+k for sub-block b of row k
@@ -138,7 +130,6 @@ struct dequant_iq4_xs_r4 {
     uint8_t scales_high[8];
     uint8_t scales_low[16];
     struct dequant_r4_nibbles qs[DEQUANT_N_32];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq4_xs_r4) == DEQUANT_R4_ROWS * 136UL, "IQ4_XS_R4 block size");
+} DEQUANT_PACKED_BYTES(iq4_xs_r4, DEQUANT_R4_ROWS * 136UL);
 
 #endif

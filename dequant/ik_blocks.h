@@ -29,8 +29,7 @@
 struct dequant_iq4_ks {
     uint8_t scales[DEQUANT_SUPERBLOCK / 32];
     uint8_t qs[DEQUANT_SUPERBLOCK / 32][16];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq4_ks) == 136, "IQ4_KS block size");
+} DEQUANT_PACKED_BYTES(iq4_ks, 136);
 
 /*
  * The 32 nibbles of each of four rows
@@ -50,8 +49,7 @@ struct dequant_r4_nibbles {
 struct dequant_iq4_nl_r4 {
     uint16_t d[DEQUANT_R4_ROWS];
     struct dequant_r4_nibbles qs;
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq4_nl_r4) == DEQUANT_R4_ROWS * 18UL, "IQ4_NL_R4 block size");
+} DEQUANT_PACKED_BYTES(iq4_nl_r4, DEQUANT_R4_ROWS * 18UL);
 
 /*
  * IQ4_KS_R4, the values of IQ4_KS, with a row header d for each row
@@ -62,8 +60,7 @@ static_assert(sizeof(struct dequant_iq4_nl_r4) == DEQUANT_R4_ROWS * 18UL, "IQ4_N
 struct dequant_iq4_ks_r4 {
     uint8_t scales[DEQUANT_SUPERBLOCK / 32][DEQUANT_R4_ROWS];
     struct dequant_r4_nibbles qs[DEQUANT_SUPERBLOCK / 32];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq4_ks_r4) == DEQUANT_R4_ROWS * 136UL, "IQ4_KS_R4 block size");
+} DEQUANT_PACKED_BYTES(iq4_ks_r4, DEQUANT_R4_ROWS * 136UL);
 
 /* The f32 header of the row. */
 static inline float dequant_f32_row_scale(struct dequant_row row)

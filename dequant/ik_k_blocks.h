@@ -26,8 +26,7 @@ struct dequant_iq2_k {
     uint16_t flags;
     uint8_t scales[DEQUANT_SUPERBLOCK / 32];
     uint8_t qs[DEQUANT_SUPERBLOCK / 4];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq2_k) == 76, "IQ2_K block size");
+} DEQUANT_PACKED_BYTES(iq2_k, 76);
 
 /*
  * IQ3_K, value = d * ±(2 * scale + 1) * table[flag][q], table = dequant_iq3_k_values, minus where
@@ -47,8 +46,7 @@ struct dequant_iq3_k {
     uint8_t scales[DEQUANT_SUPERBLOCK / 32];
     uint8_t qs[DEQUANT_SUPERBLOCK / 4];
     uint8_t qh[DEQUANT_SUPERBLOCK / 8];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq3_k) == 110, "IQ3_K block size");
+} DEQUANT_PACKED_BYTES(iq3_k, 110);
 
 /*
  * The 16 scales of IQ4_K and IQ5_K, 6 bits each
@@ -75,8 +73,7 @@ struct dequant_iq4_k {
     uint16_t flags;
     struct dequant_ik_scales scales;
     uint8_t qs[DEQUANT_SUPERBLOCK / 32][16];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq4_k) == 144, "IQ4_K block size");
+} DEQUANT_PACKED_BYTES(iq4_k, 144);
 
 /*
  * IQ5_K, value = d * (scale - 32) * (table[q] + 2 * flag), table = dequant_iq5_k_values; sub-blocks
@@ -94,8 +91,7 @@ struct dequant_iq5_k {
     struct dequant_ik_scales scales;
     uint8_t qs[DEQUANT_SUPERBLOCK / 2];
     uint8_t qh[DEQUANT_SUPERBLOCK / 8];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq5_k) == 176, "IQ5_K block size");
+} DEQUANT_PACKED_BYTES(iq5_k, 176);
 
 /*
  * IQ6_K, value = d * scale * (table[q] + flag), table = dequant_iq6_k_values; sub-blocks as in
@@ -113,8 +109,7 @@ struct dequant_iq6_k {
     int8_t scales[DEQUANT_SUPERBLOCK / 16];
     uint8_t qs[DEQUANT_SUPERBLOCK / 2];
     uint8_t qh[DEQUANT_SUPERBLOCK / 4];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq6_k) == 212, "IQ6_K block size");
+} DEQUANT_PACKED_BYTES(iq6_k, 212);
 
 /*
  * IQ2_KS, value = d * (scale - 16) * table[flag][q], d = the f16 row header, table =
@@ -128,8 +123,7 @@ struct dequant_iq2_ks {
     uint16_t extra;
     uint8_t scales[DEQUANT_SUPERBLOCK / 64];
     uint8_t qs[DEQUANT_SUPERBLOCK / 4];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq2_ks) == 70, "IQ2_KS block size");
+} DEQUANT_PACKED_BYTES(iq2_ks, 70);
 
 /*
  * IQ3_KS, value = d * (scale - 16) * table[flag][q], d = the f16 row header, table =
@@ -144,8 +138,7 @@ struct dequant_iq3_ks {
     uint8_t scales[DEQUANT_SUPERBLOCK / 64];
     uint8_t qs[DEQUANT_SUPERBLOCK / 4];
     uint8_t qh[DEQUANT_SUPERBLOCK / 8];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq3_ks) == 102, "IQ3_KS block size");
+} DEQUANT_PACKED_BYTES(iq3_ks, 102);
 
 /*
  * IQ4_KSS, the values of IQ4_KS. Four codes of 4 bits, whose 16 bits have even parity, and a bit of
@@ -157,8 +150,7 @@ static_assert(sizeof(struct dequant_iq3_ks) == 102, "IQ3_KS block size");
  */
 struct dequant_iq4_kss {
     uint16_t words[DEQUANT_SUPERBLOCK / 32][8];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq4_kss) == 128, "IQ4_KSS block size");
+} DEQUANT_PACKED_BYTES(iq4_kss, 128);
 
 /*
  * IQ5_KS, value = d * ((scale & 254) - 127) * (table[q] + 2 * (scale & 1)), d = the f32 row header,
@@ -171,8 +163,7 @@ struct dequant_iq5_ks {
     uint8_t scales[DEQUANT_SUPERBLOCK / 32];
     uint8_t qs[DEQUANT_SUPERBLOCK / 2];
     uint8_t qh[DEQUANT_SUPERBLOCK / 8];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq5_ks) == 168, "IQ5_KS block size");
+} DEQUANT_PACKED_BYTES(iq5_ks, 168);
 
 /*
  * IQ2_KL, value = d * (scale - 32) * table[e % 2][q], d = the f16 row header, table =
@@ -189,8 +180,7 @@ struct dequant_iq2_kl {
     uint8_t scales_low[DEQUANT_SUPERBLOCK / 64];
     uint8_t qs[DEQUANT_SUPERBLOCK / 4];
     uint8_t qh[DEQUANT_SUPERBLOCK / 16];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq2_kl) == 86, "IQ2_KL block size");
+} DEQUANT_PACKED_BYTES(iq2_kl, 86);
 
 /*
  * IQ1_BN, value = d * (q - 1), d = the f16 row header; byte = ceil(256 * n / 243), where n has the
@@ -202,8 +192,7 @@ static_assert(sizeof(struct dequant_iq2_kl) == 86, "IQ2_KL block size");
 struct dequant_iq1_bn {
     uint8_t fives[DEQUANT_BN_BLOCK / 16][3];
     uint8_t rest;
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq1_bn) == 13, "IQ1_BN block size");
+} DEQUANT_PACKED_BYTES(iq1_bn, 13);
 
 /*
  * IQ2_BN, value = d * (q - 1), d = the f32 row header
@@ -212,8 +201,7 @@ static_assert(sizeof(struct dequant_iq1_bn) == 13, "IQ1_BN block size");
  */
 struct dequant_iq2_bn {
     uint8_t qs[DEQUANT_BN_BLOCK / 4];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq2_bn) == 16, "IQ2_BN block size");
+} DEQUANT_PACKED_BYTES(iq2_bn, 16);
 
 /*
  * I2_S, of BitNet, value = d * (q - 1); d is the f32 at the start of the tail; the rest of the tail
@@ -223,8 +211,7 @@ static_assert(sizeof(struct dequant_iq2_bn) == 16, "IQ2_BN block size");
  */
 struct dequant_i2_s {
     uint8_t qs[DEQUANT_I2_S_BLOCK / 4];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_i2_s) == 32, "I2_S block size");
+} DEQUANT_PACKED_BYTES(i2_s, 32);
 
 /*
  * Q6_0, value = d * (q - 32)
@@ -237,8 +224,7 @@ struct dequant_q6_0 {
     uint16_t d;
     uint8_t qh[DEQUANT_BLOCK / 4];
     uint8_t qs[DEQUANT_BLOCK / 2];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q6_0) == 26, "Q6_0 block size");
+} DEQUANT_PACKED_BYTES(q6_0, 26);
 
 /*
  * Q8_KV, value = d * q; the row header is d as f32, then the sum of the row's q as i32
@@ -247,7 +233,6 @@ static_assert(sizeof(struct dequant_q6_0) == 26, "Q6_0 block size");
  */
 struct dequant_q8_kv {
     int8_t qs[DEQUANT_BLOCK];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q8_kv) == 32, "Q8_KV block size");
+} DEQUANT_PACKED_BYTES(q8_kv, 32);
 
 #endif

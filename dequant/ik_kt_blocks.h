@@ -58,8 +58,7 @@ struct dequant_iq1_kt {
     uint8_t scales[DEQUANT_SUPERBLOCK / 32];
     uint8_t seeds_low[DEQUANT_SUPERBLOCK / 8];
     uint8_t seeds_high[DEQUANT_SUPERBLOCK / 16];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq1_kt) == 56, "IQ1_KT block size");
+} DEQUANT_PACKED_BYTES(iq1_kt, 56);
 
 /*
  * IQ2_KT, value = d * 1.05 * table[scale] * v, the rest as in IQ1_KT
@@ -70,8 +69,7 @@ static_assert(sizeof(struct dequant_iq1_kt) == 56, "IQ1_KT block size");
 struct dequant_iq2_kt {
     uint8_t scales[DEQUANT_SUPERBLOCK / 64];
     uint16_t seeds[DEQUANT_SUPERBLOCK / 8];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq2_kt) == 68, "IQ2_KT block size");
+} DEQUANT_PACKED_BYTES(iq2_kt, 68);
 
 /*
  * IQ3_KT, value = d * 1.01 * scale * |v|, minus where the sign is set, the rest as in IQ1_KT
@@ -84,8 +82,7 @@ struct dequant_iq3_kt {
     uint8_t scales[DEQUANT_SUPERBLOCK / 64];
     uint16_t seeds[DEQUANT_SUPERBLOCK / 8];
     uint8_t signs[DEQUANT_SUPERBLOCK / 8];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq3_kt) == 100, "IQ3_KT block size");
+} DEQUANT_PACKED_BYTES(iq3_kt, 100);
 
 /*
  * IQ4_KT, value = d * (scale - 64) * v, d = the f32 row header, v = value j of seed i; element
@@ -99,7 +96,6 @@ struct dequant_iq4_kt {
     uint32_t words[DEQUANT_SUPERBLOCK / 32];
     uint8_t seeds_low[DEQUANT_SUPERBLOCK / 4];
     uint8_t seeds_high[DEQUANT_SUPERBLOCK / 8];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq4_kt) == 128, "IQ4_KT block size");
+} DEQUANT_PACKED_BYTES(iq4_kt, 128);
 
 #endif

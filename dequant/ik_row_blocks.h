@@ -89,22 +89,19 @@ struct dequant_r4_flags {
 struct dequant_q4_0_4_4 {
     uint16_t d[4];
     DEQUANT_RUNS(4, 4);
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q4_0_4_4) == 4 * 18UL, "Q4_0_4_4 block size");
+} DEQUANT_PACKED_BYTES(q4_0_4_4, 4 * 18UL);
 
 /* Q4_0_4_8 */
 struct dequant_q4_0_4_8 {
     uint16_t d[4];
     DEQUANT_RUNS(4, 8);
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q4_0_4_8) == 4 * 18UL, "Q4_0_4_8 block size");
+} DEQUANT_PACKED_BYTES(q4_0_4_8, 4 * 18UL);
 
 /* Q4_0_8_8 */
 struct dequant_q4_0_8_8 {
     uint16_t d[8];
     DEQUANT_RUNS(8, 8);
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q4_0_8_8) == 8 * 18UL, "Q4_0_8_8 block size");
+} DEQUANT_PACKED_BYTES(q4_0_8_8, 8 * 18UL);
 
 /* ---- One scale per block ---- */
 
@@ -112,8 +109,7 @@ static_assert(sizeof(struct dequant_q4_0_8_8) == 8 * 18UL, "Q4_0_8_8 block size"
 struct dequant_q4_0_r8 {
     uint16_t d[DEQUANT_R8_ROWS];
     DEQUANT_RUNS(DEQUANT_R8_ROWS, 4);
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q4_0_r8) == DEQUANT_R8_ROWS * 18UL, "Q4_0_R8 block size");
+} DEQUANT_PACKED_BYTES(q4_0_r8, DEQUANT_R8_ROWS * 18UL);
 
 /*
  * Q5_0_R4, value = q * d - 16 * d, so that every zero is positive
@@ -126,8 +122,7 @@ struct dequant_q5_0_r4 {
     uint16_t d[DEQUANT_R4_ROWS];
     struct dequant_r4_bits qh;
     struct dequant_r4_nibbles qs;
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q5_0_r4) == DEQUANT_R4_ROWS * 22UL, "Q5_0_R4 block size");
+} DEQUANT_PACKED_BYTES(q5_0_r4, DEQUANT_R4_ROWS * 22UL);
 
 /*
  * Q6_0_R4, value = q * d - 32 * d, so that every zero is positive
@@ -140,8 +135,7 @@ struct dequant_q6_0_r4 {
     uint16_t d[DEQUANT_R4_ROWS];
     struct dequant_r4_pairs qh;
     struct dequant_r4_nibbles qs;
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q6_0_r4) == DEQUANT_R4_ROWS * 26UL, "Q6_0_R4 block size");
+} DEQUANT_PACKED_BYTES(q6_0_r4, DEQUANT_R4_ROWS * 26UL);
 
 /*
  * Q8_0_R8
@@ -152,21 +146,18 @@ static_assert(sizeof(struct dequant_q6_0_r4) == DEQUANT_R4_ROWS * 26UL, "Q6_0_R4
 struct dequant_q8_0_r8 {
     uint16_t d[DEQUANT_R8_ROWS];
     int8_t qs[DEQUANT_BLOCK / 4][DEQUANT_R8_ROWS][4];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q8_0_r8) == DEQUANT_R8_ROWS * 34UL, "Q8_0_R8 block size");
+} DEQUANT_PACKED_BYTES(q8_0_r8, DEQUANT_R8_ROWS * 34UL);
 
 /* Q8_KV_R8, value = d * q, d = the f32 row header; the bytes as in Q8_0_R8 */
 struct dequant_q8_kv_r8 {
     int8_t qs[DEQUANT_BLOCK / 4][DEQUANT_R8_ROWS][4];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q8_kv_r8) == DEQUANT_R8_ROWS * 32UL, "Q8_KV_R8 block size");
+} DEQUANT_PACKED_BYTES(q8_kv_r8, DEQUANT_R8_ROWS * 32UL);
 
 /* MXFP4_R8 */
 struct dequant_mxfp4_r8 {
     uint8_t e[DEQUANT_R8_ROWS];
     DEQUANT_RUNS(DEQUANT_R8_ROWS, 4);
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_mxfp4_r8) == DEQUANT_R8_ROWS * 17UL, "MXFP4_R8 block size");
+} DEQUANT_PACKED_BYTES(mxfp4_r8, DEQUANT_R8_ROWS * 17UL);
 
 /*
  * BF16_R16. The block has two elements, because the two of a row lie side by side.
@@ -175,8 +166,7 @@ static_assert(sizeof(struct dequant_mxfp4_r8) == DEQUANT_R8_ROWS * 17UL, "MXFP4_
  */
 struct dequant_bf16_r16 {
     uint16_t bits[DEQUANT_R16_ROWS][2];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_bf16_r16) == DEQUANT_R16_ROWS * 4UL, "BF16_R16 block size");
+} DEQUANT_PACKED_BYTES(bf16_r16, DEQUANT_R16_ROWS * 4UL);
 
 /* ---- K types ---- */
 
@@ -191,8 +181,7 @@ struct dequant_q2_k_r4 {
     uint16_t m[DEQUANT_R4_ROWS];
     uint8_t scales[DEQUANT_N_16][DEQUANT_R4_ROWS];
     struct dequant_r4_pairs qs[DEQUANT_N_32];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q2_k_r4) == DEQUANT_R4_ROWS * 84UL, "Q2_K_R4 block size");
+} DEQUANT_PACKED_BYTES(q2_k_r4, DEQUANT_R4_ROWS * 84UL);
 
 /* Q3_K_R4 */
 struct dequant_q3_k_r4 {
@@ -200,8 +189,7 @@ struct dequant_q3_k_r4 {
     struct dequant_r4_scales scales;
     struct dequant_r4_bits qh[DEQUANT_N_32];
     struct dequant_r4_pairs qs[DEQUANT_N_32];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q3_k_r4) == DEQUANT_R4_ROWS * 110UL, "Q3_K_R4 block size");
+} DEQUANT_PACKED_BYTES(q3_k_r4, DEQUANT_R4_ROWS * 110UL);
 
 /* Q4_K_R4 */
 struct dequant_q4_k_r4 {
@@ -209,8 +197,7 @@ struct dequant_q4_k_r4 {
     uint16_t m[DEQUANT_R4_ROWS];
     struct dequant_r4_k_scales scales;
     struct dequant_r4_nibbles qs[DEQUANT_N_32];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q4_k_r4) == DEQUANT_R4_ROWS * 144UL, "Q4_K_R4 block size");
+} DEQUANT_PACKED_BYTES(q4_k_r4, DEQUANT_R4_ROWS * 144UL);
 
 /*
  * Q5_K_R4
@@ -224,8 +211,7 @@ struct dequant_q5_k_r4 {
     struct dequant_r4_k_scales scales;
     struct dequant_r4_bits qh[DEQUANT_N_32];
     struct dequant_r4_nibbles qs[DEQUANT_N_32];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q5_k_r4) == DEQUANT_R4_ROWS * 176UL, "Q5_K_R4 block size");
+} DEQUANT_PACKED_BYTES(q5_k_r4, DEQUANT_R4_ROWS * 176UL);
 
 /*
  * Q6_K_R4
@@ -238,8 +224,7 @@ struct dequant_q6_k_r4 {
     int8_t scales[DEQUANT_N_16][DEQUANT_R4_ROWS];
     struct dequant_r4_pairs qh[DEQUANT_N_32]; /* in the order above */
     struct dequant_r4_nibbles qs[DEQUANT_N_32];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q6_k_r4) == DEQUANT_R4_ROWS * 210UL, "Q6_K_R4 block size");
+} DEQUANT_PACKED_BYTES(q6_k_r4, DEQUANT_R4_ROWS * 210UL);
 
 /*
  * Q8_K_R8, value = d * q with d as f16, where Q8_K has f32
@@ -250,8 +235,7 @@ static_assert(sizeof(struct dequant_q6_k_r4) == DEQUANT_R4_ROWS * 210UL, "Q6_K_R
 struct dequant_q8_k_r8 {
     uint16_t d[DEQUANT_R8_ROWS];
     uint8_t qs[DEQUANT_SUPERBLOCK / 4][DEQUANT_R8_ROWS][4];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q8_k_r8) == DEQUANT_R8_ROWS * 258UL, "Q8_K_R8 block size");
+} DEQUANT_PACKED_BYTES(q8_k_r8, DEQUANT_R8_ROWS * 258UL);
 
 /*
  * Q8_K_R16, value = d * (q - 128)
@@ -262,8 +246,7 @@ static_assert(sizeof(struct dequant_q8_k_r8) == DEQUANT_R8_ROWS * 258UL, "Q8_K_R
 struct dequant_q8_k_r16 {
     uint16_t d[DEQUANT_R16_ROWS];
     uint8_t qs[DEQUANT_SUPERBLOCK / 4][DEQUANT_R16_ROWS][4];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_q8_k_r16) == DEQUANT_R16_ROWS * 258UL, "Q8_K_R16 block size");
+} DEQUANT_PACKED_BYTES(q8_k_r16, DEQUANT_R16_ROWS * 258UL);
 
 /* ---- IQ types ---- */
 
@@ -285,8 +268,7 @@ struct dequant_iq2_xxs_r4 {
     uint16_t d[DEQUANT_R4_ROWS];
     struct dequant_r4_signs signs;
     uint8_t qs[DEQUANT_N_32][DEQUANT_R4_ROWS][4];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq2_xxs_r4) == DEQUANT_R4_ROWS * 66UL, "IQ2_XXS_R4 block size");
+} DEQUANT_PACKED_BYTES(iq2_xxs_r4, DEQUANT_R4_ROWS * 66UL);
 
 /*
  * IQ2_XS_R4
@@ -298,8 +280,7 @@ struct dequant_iq2_xs_r4 {
     uint16_t d[DEQUANT_R4_ROWS];
     uint16_t runs[DEQUANT_N_32][DEQUANT_R4_ROWS][4];
     uint8_t scales[DEQUANT_N_32][DEQUANT_R4_ROWS];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq2_xs_r4) == DEQUANT_R4_ROWS * 74UL, "IQ2_XS_R4 block size");
+} DEQUANT_PACKED_BYTES(iq2_xs_r4, DEQUANT_R4_ROWS * 74UL);
 
 /*
  * IQ2_S_R4
@@ -315,8 +296,7 @@ struct dequant_iq2_s_r4 {
     uint8_t qh[DEQUANT_N_32][DEQUANT_R4_ROWS];
     uint8_t signs[DEQUANT_N_32][DEQUANT_R4_ROWS][4];
     uint8_t scales[DEQUANT_N_32][DEQUANT_R4_ROWS];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq2_s_r4) == DEQUANT_R4_ROWS * 82UL, "IQ2_S_R4 block size");
+} DEQUANT_PACKED_BYTES(iq2_s_r4, DEQUANT_R4_ROWS * 82UL);
 
 /*
  * IQ3_XXS_R4
@@ -327,8 +307,7 @@ struct dequant_iq3_xxs_r4 {
     uint16_t d[DEQUANT_R4_ROWS];
     struct dequant_r4_signs signs;
     uint8_t qs[DEQUANT_N_32][DEQUANT_R4_ROWS][8];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq3_xxs_r4) == DEQUANT_R4_ROWS * 98UL, "IQ3_XXS_R4 block size");
+} DEQUANT_PACKED_BYTES(iq3_xxs_r4, DEQUANT_R4_ROWS * 98UL);
 
 /*
  * IQ3_S_R4
@@ -344,8 +323,7 @@ struct dequant_iq3_s_r4 {
     uint8_t qh[DEQUANT_N_32][DEQUANT_R4_ROWS];
     uint8_t signs[DEQUANT_N_32][DEQUANT_R4_ROWS][4];
     uint8_t scales[DEQUANT_N_32 / 2][DEQUANT_R4_ROWS];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq3_s_r4) == DEQUANT_R4_ROWS * 110UL, "IQ3_S_R4 block size");
+} DEQUANT_PACKED_BYTES(iq3_s_r4, DEQUANT_R4_ROWS * 110UL);
 
 /*
  * IQ4_XS_R8; n = 8b+k for sub-block b of row k
@@ -360,8 +338,7 @@ struct dequant_iq4_xs_r8 {
     uint8_t scales_high[2][DEQUANT_R8_ROWS];
     uint8_t scales_low[4][DEQUANT_R8_ROWS];
     uint8_t qs[DEQUANT_N_32][4][DEQUANT_R8_ROWS][4];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq4_xs_r8) == DEQUANT_R8_ROWS * 136UL, "IQ4_XS_R8 block size");
+} DEQUANT_PACKED_BYTES(iq4_xs_r8, DEQUANT_R8_ROWS * 136UL);
 
 /*
  * IQ1_S_R4, value = d * (2 * scale + 1) * (grid[q] + shift), shift = minus ? -1/8 : 1/8, d = the
@@ -373,8 +350,7 @@ static_assert(sizeof(struct dequant_iq4_xs_r8) == DEQUANT_R8_ROWS * 136UL, "IQ4_
 struct dequant_iq1_s_r4 {
     uint8_t qs[4][DEQUANT_R4_ROWS];
     uint16_t qh[DEQUANT_R4_ROWS];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq1_s_r4) == DEQUANT_R4_ROWS * 6UL, "IQ1_S_R4 block size");
+} DEQUANT_PACKED_BYTES(iq1_s_r4, DEQUANT_R4_ROWS * 6UL);
 
 /*
  * IQ1_M_R4, value = d * scale * (grid[q] + shift), d = the f16 row header; run i holds the elements
@@ -388,8 +364,7 @@ struct dequant_iq1_m_r4 {
     uint8_t qs[4][DEQUANT_R4_ROWS];
     uint8_t qh[2][DEQUANT_R4_ROWS];
     uint8_t scales[DEQUANT_R4_ROWS];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq1_m_r4) == DEQUANT_R4_ROWS * 7UL, "IQ1_M_R4 block size");
+} DEQUANT_PACKED_BYTES(iq1_m_r4, DEQUANT_R4_ROWS * 7UL);
 
 /* ---- Types whose plain type is ik_llama.cpp's ---- */
 
@@ -400,8 +375,7 @@ static_assert(sizeof(struct dequant_iq1_m_r4) == DEQUANT_R4_ROWS * 7UL, "IQ1_M_R
  */
 struct dequant_iq2_bn_r4 {
     uint8_t qs[4][DEQUANT_R4_ROWS][4];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq2_bn_r4) == DEQUANT_R4_ROWS * 16UL, "IQ2_BN_R4 block size");
+} DEQUANT_PACKED_BYTES(iq2_bn_r4, DEQUANT_R4_ROWS * 16UL);
 
 /*
  * IQ2_K_R4
@@ -413,8 +387,7 @@ struct dequant_iq2_k_r4 {
     struct dequant_r4_flags flags;
     uint8_t scales[DEQUANT_N_16 / 2][DEQUANT_R4_ROWS];
     struct dequant_r4_pairs qs[DEQUANT_N_32];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq2_k_r4) == DEQUANT_R4_ROWS * 76UL, "IQ2_K_R4 block size");
+} DEQUANT_PACKED_BYTES(iq2_k_r4, DEQUANT_R4_ROWS * 76UL);
 
 /* IQ3_K_R4, scales as in IQ2_K_R4 */
 struct dequant_iq3_k_r4 {
@@ -424,8 +397,7 @@ struct dequant_iq3_k_r4 {
     uint8_t scales[DEQUANT_N_16 / 2][DEQUANT_R4_ROWS];
     struct dequant_r4_pairs qs[DEQUANT_N_32];
     struct dequant_r4_bits qh[DEQUANT_N_32];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq3_k_r4) == DEQUANT_R4_ROWS * 110UL, "IQ3_K_R4 block size");
+} DEQUANT_PACKED_BYTES(iq3_k_r4, DEQUANT_R4_ROWS * 110UL);
 
 /* IQ4_K_R4 */
 struct dequant_iq4_k_r4 {
@@ -433,8 +405,7 @@ struct dequant_iq4_k_r4 {
     struct dequant_r4_flags flags;
     struct dequant_r4_scales scales;
     struct dequant_r4_nibbles qs[DEQUANT_N_32];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq4_k_r4) == DEQUANT_R4_ROWS * 144UL, "IQ4_K_R4 block size");
+} DEQUANT_PACKED_BYTES(iq4_k_r4, DEQUANT_R4_ROWS * 144UL);
 
 /*
  * IQ5_K_R4
@@ -448,8 +419,7 @@ struct dequant_iq5_k_r4 {
     struct dequant_r4_scales scales;
     struct dequant_r4_nibbles qs[DEQUANT_N_32];
     struct dequant_r4_bits qh[DEQUANT_N_32];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq5_k_r4) == DEQUANT_R4_ROWS * 176UL, "IQ5_K_R4 block size");
+} DEQUANT_PACKED_BYTES(iq5_k_r4, DEQUANT_R4_ROWS * 176UL);
 
 /*
  * IQ5_KS_R4, with an f32 row header for each row; qs and qh as in IQ5_K_R4
@@ -460,7 +430,6 @@ struct dequant_iq5_ks_r4 {
     uint8_t scales[DEQUANT_N_32][DEQUANT_R4_ROWS];
     struct dequant_r4_nibbles qs[DEQUANT_N_32];
     struct dequant_r4_bits qh[DEQUANT_N_32];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq5_ks_r4) == DEQUANT_R4_ROWS * 168UL, "IQ5_KS_R4 block size");
+} DEQUANT_PACKED_BYTES(iq5_ks_r4, DEQUANT_R4_ROWS * 168UL);
 
 #endif

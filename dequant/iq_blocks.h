@@ -24,8 +24,7 @@
 struct dequant_iq2_xxs {
     uint16_t d;
     uint16_t groups[DEQUANT_SUPERBLOCK / 32][4];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq2_xxs) == 66, "IQ2_XXS block size");
+} DEQUANT_PACKED_BYTES(iq2_xxs, 66);
 
 /*
  * IQ2_XS, value = d * (scale + 1/2) / 4 * sign * grid[q]; run k holds the elements 8k to 8k+7,
@@ -39,8 +38,7 @@ struct dequant_iq2_xs {
     uint16_t d;
     uint16_t runs[DEQUANT_SUPERBLOCK / 8];
     uint8_t scales[DEQUANT_SUPERBLOCK / 32];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq2_xs) == 74, "IQ2_XS block size");
+} DEQUANT_PACKED_BYTES(iq2_xs, 74);
 
 /*
  * IQ2_S, value = d * (scale + 1/2) / 4 * sign * grid[q]; run k holds the elements 8k to 8k+7,
@@ -58,8 +56,7 @@ struct dequant_iq2_s {
     uint8_t signs[DEQUANT_SUPERBLOCK / 8];
     uint8_t qh[DEQUANT_SUPERBLOCK / 32];
     uint8_t scales[DEQUANT_SUPERBLOCK / 32];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq2_s) == 82, "IQ2_S block size");
+} DEQUANT_PACKED_BYTES(iq2_s, 82);
 
 /*
  * IQ3_XXS, value = d * (scale + 1/2) / 2 * sign * grid[q]; run k holds the elements 4k to 4k+3,
@@ -75,8 +72,7 @@ struct dequant_iq3_xxs {
     uint16_t d;
     uint8_t qs[DEQUANT_SUPERBLOCK / 4];
     uint8_t signs[DEQUANT_SUPERBLOCK / 32][4];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq3_xxs) == 98, "IQ3_XXS block size");
+} DEQUANT_PACKED_BYTES(iq3_xxs, 98);
 
 /*
  * IQ3_S, value = d * (2 * scale + 1) * sign * grid[q]; run k holds the elements 4k to 4k+3, scale g
@@ -94,8 +90,7 @@ struct dequant_iq3_s {
     uint8_t qh[DEQUANT_SUPERBLOCK / 32];
     uint8_t signs[DEQUANT_SUPERBLOCK / 8];
     uint8_t scales[DEQUANT_SUPERBLOCK / 64];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq3_s) == 110, "IQ3_S block size");
+} DEQUANT_PACKED_BYTES(iq3_s, 110);
 
 /*
  * IQ1_S, value = d * (2 * scale + 1) * (grid[q] + shift), shift = minus ? -1/8 : 1/8; run k holds
@@ -109,8 +104,7 @@ struct dequant_iq1_s {
     uint16_t d;
     uint8_t qs[DEQUANT_SUPERBLOCK / 8];
     uint16_t qh[DEQUANT_SUPERBLOCK / 32];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq1_s) == 50, "IQ1_S block size");
+} DEQUANT_PACKED_BYTES(iq1_s, 50);
 
 /*
  * IQ1_M, value = d * (2 * scale + 1) * (grid[q] + shift), shift = minus ? -1/8 : 1/8; run k holds
@@ -128,8 +122,7 @@ struct dequant_iq1_m {
     uint8_t qs[DEQUANT_SUPERBLOCK / 8];
     uint8_t qh[DEQUANT_SUPERBLOCK / 16];
     uint8_t scales[DEQUANT_SUPERBLOCK / 64][2];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq1_m) == 56, "IQ1_M block size");
+} DEQUANT_PACKED_BYTES(iq1_m, 56);
 
 /*
  * IQ4_NL, value = d * table[q], table = dequant_iq4_values
@@ -140,8 +133,7 @@ static_assert(sizeof(struct dequant_iq1_m) == 56, "IQ1_M block size");
 struct dequant_iq4_nl {
     uint16_t d;
     uint8_t qs[DEQUANT_BLOCK / 2];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq4_nl) == 18, "IQ4_NL block size");
+} DEQUANT_PACKED_BYTES(iq4_nl, 18);
 
 /*
  * IQ4_XS, value = d * (scale - 32) * table[q], the table as in IQ4_NL; sub-block s holds the
@@ -157,8 +149,7 @@ struct dequant_iq4_xs {
     uint16_t scales_high;
     uint8_t scales_low[DEQUANT_SUPERBLOCK / 64];
     uint8_t qs[DEQUANT_SUPERBLOCK / 32][16];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_iq4_xs) == 136, "IQ4_XS block size");
+} DEQUANT_PACKED_BYTES(iq4_xs, 136);
 
 /* Add the eighth sign bit to seven: it makes the number of set bits even. */
 static inline unsigned dequant_even_signs(unsigned signs)

@@ -26,8 +26,7 @@
 struct dequant_old_q4_0 {
     float d;
     uint8_t qs[DEQUANT_BLOCK / 2];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_old_q4_0) == 20, "old Q4_0 block size");
+} DEQUANT_PACKED_BYTES(old_q4_0, 20);
 
 /*
  * Q4_1, value = q * d + m
@@ -40,8 +39,7 @@ struct dequant_old_q4_1 {
     float d;
     float m;
     uint8_t qs[DEQUANT_BLOCK / 2];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_old_q4_1) == 24, "old Q4_1 block size");
+} DEQUANT_PACKED_BYTES(old_q4_1, 24);
 
 /*
  * Q4_2, value = (q - 8) * d; era 0 only
@@ -52,8 +50,7 @@ static_assert(sizeof(struct dequant_old_q4_1) == 24, "old Q4_1 block size");
 struct dequant_old_q4_2 {
     uint16_t d;
     uint8_t qs[DEQUANT_HALF_BLOCK / 2];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_old_q4_2) == 10, "old Q4_2 block size");
+} DEQUANT_PACKED_BYTES(old_q4_2, 10);
 
 /*
  * Q4_3, value = q * d + m; era 0 only
@@ -66,8 +63,7 @@ struct dequant_old_q4_3 {
     uint16_t d;
     uint16_t m;
     uint8_t qs[DEQUANT_HALF_BLOCK / 2];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_old_q4_3) == 12, "old Q4_3 block size");
+} DEQUANT_PACKED_BYTES(old_q4_3, 12);
 
 /*
  * Q5_0 and Q5_1 of era 0 have today's structs, dequant_q5_0 and dequant_q5_1. Bit k of the high
@@ -85,7 +81,6 @@ static_assert(sizeof(struct dequant_old_q4_3) == 12, "old Q4_3 block size");
 struct dequant_old_q8_0 {
     float d;
     int8_t qs[DEQUANT_BLOCK];
-} DEQUANT_PACKED;
-static_assert(sizeof(struct dequant_old_q8_0) == 36, "old Q8_0 block size");
+} DEQUANT_PACKED_BYTES(old_q8_0, 36);
 
 #endif

@@ -318,43 +318,10 @@ UNPACKER(iq3_s)
  */
 extern const int8_t dequant_doubled_e2m1[16];
 
-/* scale_limits.c */
-#define DEQUANT_DECLARE_SCALE_LIMIT(type)                                                          \
-    bool dequant_##type##_is_scale_at_limit(const void *block);
-DEQUANT_DECLARE_SCALE_LIMIT(q1_0)
-DEQUANT_DECLARE_SCALE_LIMIT(q2_0)
-DEQUANT_DECLARE_SCALE_LIMIT(q1_0_g32)
-DEQUANT_DECLARE_SCALE_LIMIT(pq2_0)
-DEQUANT_DECLARE_SCALE_LIMIT(ptq1_0)
-DEQUANT_DECLARE_SCALE_LIMIT(q4_0)
-DEQUANT_DECLARE_SCALE_LIMIT(q4_1)
-DEQUANT_DECLARE_SCALE_LIMIT(q5_0)
-DEQUANT_DECLARE_SCALE_LIMIT(q5_1)
-DEQUANT_DECLARE_SCALE_LIMIT(q8_0)
-DEQUANT_DECLARE_SCALE_LIMIT(q8_1)
-DEQUANT_DECLARE_SCALE_LIMIT(q2_k)
-DEQUANT_DECLARE_SCALE_LIMIT(q3_k)
-DEQUANT_DECLARE_SCALE_LIMIT(q4_k)
-DEQUANT_DECLARE_SCALE_LIMIT(q5_k)
-DEQUANT_DECLARE_SCALE_LIMIT(q6_k)
-DEQUANT_DECLARE_SCALE_LIMIT(iq1_s)
-DEQUANT_DECLARE_SCALE_LIMIT(iq2_xxs)
-DEQUANT_DECLARE_SCALE_LIMIT(iq2_xs)
-DEQUANT_DECLARE_SCALE_LIMIT(iq2_s)
-DEQUANT_DECLARE_SCALE_LIMIT(iq3_xxs)
-DEQUANT_DECLARE_SCALE_LIMIT(iq3_s)
-DEQUANT_DECLARE_SCALE_LIMIT(iq4_nl)
-DEQUANT_DECLARE_SCALE_LIMIT(iq4_xs)
-DEQUANT_DECLARE_SCALE_LIMIT(tq1_0)
-DEQUANT_DECLARE_SCALE_LIMIT(tq2_0)
-DEQUANT_DECLARE_SCALE_LIMIT(iq1_m)
-DEQUANT_DECLARE_SCALE_LIMIT(mxfp4)
-DEQUANT_DECLARE_SCALE_LIMIT(nvfp4)
-DEQUANT_DECLARE_SCALE_LIMIT(iq2_k)
-DEQUANT_DECLARE_SCALE_LIMIT(iq3_k)
-DEQUANT_DECLARE_SCALE_LIMIT(iq4_k)
-DEQUANT_DECLARE_SCALE_LIMIT(iq5_k)
-DEQUANT_DECLARE_SCALE_LIMIT(iq6_k)
-DEQUANT_DECLARE_SCALE_LIMIT(q6_0)
+/* scale_limits.c: `is_scale_at_limit` of types. */
+bool dequant_f16_at_limit(const struct dequant_type *type, const void *block);
+bool dequant_iq1_m_at_limit(const struct dequant_type *type, const void *block);
+bool dequant_mxfp4_at_limit(const struct dequant_type *type, const void *block);
+bool dequant_nvfp4_at_limit(const struct dequant_type *type, const void *block);
 
 #endif

@@ -130,7 +130,9 @@ struct dequant_type {
      * a subnormal number other than 0, which has lost bits; in e8m0, the largest power, or the
      * smallest in a block that is not all zeros. NULL for plain numbers and scales of 32 bits.
      */
-    bool (*is_scale_at_limit)(const void *block);
+    bool (*is_scale_at_limit)(const struct dequant_type *type, const void *block);
+    uint16_t f16_offset; /* for that: bytes of a block before its f16 scale, or scale and offset */
+    uint16_t n_f16;
 };
 
 /* Type ids used by number. */

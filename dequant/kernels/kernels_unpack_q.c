@@ -32,64 +32,38 @@ INLINE void put_nibbles(const struct sink_kind *kind, struct sink *sink, const v
     sink_end_stage(kind, sink);
 }
 
-INLINE void q4_0(const void *rows, size_t row_bytes, const struct sink_kind *kind,
-                 struct sink *sink)
+/*
+ * Put blocks that end with 16 bytes of nibbles. The fifth bits are 32 bits from byte `fifth` of the
+ * block on, 2 or 4; 0 if there are none.
+ */
+INLINE void put_blocks(const struct sink_kind *kind, struct sink *sink, const void *rows,
+                       size_t row_bytes, size_t block_bytes, size_t fifth)
 {
     const uint8_t *block = rows;
 
-    for (size_t b = 0; b < sink->n_stages; b++, block += sizeof(struct dequant_q4_0)) {
-        words head[4];
-
-        words_load_16(block, row_bytes, head);
-        simd_store(sink->panel->d[b], words_f16(head[0]));
-        put_nibbles(kind, sink, block + offsetof(struct dequant_q4_0, qs), row_bytes, NULL);
-    }
-}
-
-INLINE void q4_1(const void *rows, size_t row_bytes, const struct sink_kind *kind,
-                 struct sink *sink)
-{
-    const uint8_t *block = rows;
-
-    for (size_t b = 0; b < sink->n_stages; b++, block += sizeof(struct dequant_q4_1)) {
-        words head[4];
-
-        words_load_16(block, row_bytes, head);
-        simd_store(sink->panel->d[b], words_f16(head[0]));
-        simd_store(sink->panel->m[b], words_f16(words_right(head[0], 16)));
-        put_nibbles(kind, sink, block + offsetof(struct dequant_q4_1, qs), row_bytes, NULL);
-    }
-}
-
-INLINE void q5_0(const void *rows, size_t row_bytes, const struct sink_kind *kind,
-                 struct sink *sink)
-{
-    const uint8_t *block = rows;
-
-    for (size_t b = 0; b < sink->n_stages; b++, block += sizeof(struct dequant_q5_0)) {
+    for (size_t b = 0; b < sink->n_stages; b++, block += block_bytes) {
         words head[4], high;
 
         words_load_16(block, row_bytes, head);
         simd_store(sink->panel->d[b], words_f16(head[0]));
-        high = words_or(words_right(head[0], 16), words_left(head[1], 16));
-        put_nibbles(kind, sink, block + offsetof(struct dequant_q5_0, qs), row_bytes, &high);
+        if (kind->form.has_mins)
+            simd_store(sink->panel->m[b], words_f16(words_right(head[0], 16)));
+        high = fifth == 4 ? head[1] : words_or(words_right(head[0], 16), words_left(head[1], 16));
+        put_nibbles(kind, sink, block + block_bytes - DEQUANT_BLOCK / 2, row_bytes,
+                    fifth > 0 ? &high : NULL);
     }
 }
 
-INLINE void q5_1(const void *rows, size_t row_bytes, const struct sink_kind *kind,
-                 struct sink *sink)
-{
-    const uint8_t *block = rows;
-
-    for (size_t b = 0; b < sink->n_stages; b++, block += sizeof(struct dequant_q5_1)) {
-        words head[4];
-
-        words_load_16(block, row_bytes, head);
-        simd_store(sink->panel->d[b], words_f16(head[0]));
-        simd_store(sink->panel->m[b], words_f16(words_right(head[0], 16)));
-        put_nibbles(kind, sink, block + offsetof(struct dequant_q5_1, qs), row_bytes, &head[1]);
+#define DEFINE_NIBBLES(type, fifth)                                                                \
+    INLINE void type(const void *rows, size_t row_bytes, const struct sink_kind *kind,             \
+                     struct sink *sink)                                                            \
+    {                                                                                              \
+        put_blocks(kind, sink, rows, row_bytes, sizeof(struct dequant_##type), fifth);             \
     }
-}
+DEFINE_NIBBLES(q4_0, 0)
+DEFINE_NIBBLES(q4_1, 0)
+DEFINE_NIBBLES(q5_0, offsetof(struct dequant_q5_0, qh))
+DEFINE_NIBBLES(q5_1, offsetof(struct dequant_q5_1, qh))
 
 INLINE void q8_0(const void *rows, size_t row_bytes, const struct sink_kind *kind,
                  struct sink *sink)

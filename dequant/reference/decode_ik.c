@@ -43,12 +43,6 @@ static inline void iq4_ks_block(const struct dequant_iq4_ks *restrict block, str
     }
 }
 
-static inline void iq4_nl_r4_block(const struct dequant_iq4_nl_r4 *restrict block,
-                                   struct dequant_row row, float *restrict out)
-{
-    put_r4(&block->qs, row.index, dequant_f16_to_f32(block->d[row.index]), 0, out);
-}
-
 static inline void iq4_ks_r4_block(const struct dequant_iq4_ks_r4 *restrict block,
                                    struct dequant_row row, float *restrict out)
 {
@@ -63,5 +57,4 @@ static inline void iq4_ks_r4_block(const struct dequant_iq4_ks_r4 *restrict bloc
 }
 
 DEQUANT_DEFINE_ROW_DECODER(iq4_ks, DEQUANT_SUPERBLOCK)
-DEQUANT_DEFINE_ROW_DECODER(iq4_nl_r4, DEQUANT_BLOCK)
 DEQUANT_DEFINE_ROW_DECODER(iq4_ks_r4, DEQUANT_SUPERBLOCK)

@@ -5,6 +5,7 @@
 #include "dequant/small_floats.h"
 
 DEQUANT_INTERLEAVED(DEQUANT_DEFINE_INTERLEAVED, scalar)
+DEQUANT_DEFINE_INTERLEAVED(scalar, iq4_nl_r4, iq4_nl, 1, DEQUANT_BLOCK, 0)
 DEQUANT_INTERLEAVED_IK(DEQUANT_DEFINE_INTERLEAVED, scalar)
 
 /* Write q * d + m of 16 elements. */

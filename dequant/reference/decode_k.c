@@ -56,39 +56,34 @@ static inline int k_min(const struct dequant_k_scales *scales, size_t s)
     return scales->low[s - 4] >> 4 | (scales->mins[s - 4] >> 6) << 4;
 }
 
+/* The 256 elements of a Q4_K or Q5_K block; `qh` is NULL if they have no fifth bit. */
+static inline void put_k(const struct dequant_k_scales *scales, float d, float m, const uint8_t *qs,
+                         const uint8_t *qh, float *restrict out)
+{
+    for (size_t s = 0; s < DEQUANT_SUPERBLOCK / 32; s++) {
+        const uint8_t *low = &qs[32 * (s / 2)];
+        size_t shift = 4 * (s % 2);
+        float scale = d * (float)k_scale(scales, s);
+        float min = m * (float)k_min(scales, s);
+
+        for (size_t i = 0; i < 32; i++) {
+            int high = qh ? (qh[i] >> s) & 1 : 0;
+
+            out[32 * s + i] = scale * (float)(high << 4 | ((low[i] >> shift) & 15)) - min;
+        }
+    }
+}
+
 static inline void q4_k_block(const struct dequant_q4_k *restrict block, float *restrict out)
 {
-    float d = dequant_f16_to_f32(block->d);
-    float m = dequant_f16_to_f32(block->m);
-
-    for (size_t s = 0; s < DEQUANT_SUPERBLOCK / 32; s++) {
-        const uint8_t *q = &block->qs[32 * (s / 2)];
-        size_t shift = 4 * (s % 2);
-        float scale = d * (float)k_scale(&block->scales, s);
-        float min = m * (float)k_min(&block->scales, s);
-
-        for (size_t i = 0; i < 32; i++)
-            out[32 * s + i] = scale * (float)((q[i] >> shift) & 15) - min;
-    }
+    put_k(&block->scales, dequant_f16_to_f32(block->d), dequant_f16_to_f32(block->m), block->qs,
+          NULL, out);
 }
 
 static inline void q5_k_block(const struct dequant_q5_k *restrict block, float *restrict out)
 {
-    float d = dequant_f16_to_f32(block->d);
-    float m = dequant_f16_to_f32(block->m);
-
-    for (size_t s = 0; s < DEQUANT_SUPERBLOCK / 32; s++) {
-        const uint8_t *low = &block->qs[32 * (s / 2)];
-        size_t shift = 4 * (s % 2);
-        float scale = d * (float)k_scale(&block->scales, s);
-        float min = m * (float)k_min(&block->scales, s);
-
-        for (size_t i = 0; i < 32; i++) {
-            int q = ((block->qh[i] >> s) & 1) << 4 | ((low[i] >> shift) & 15);
-
-            out[32 * s + i] = scale * (float)q - min;
-        }
-    }
+    put_k(&block->scales, dequant_f16_to_f32(block->d), dequant_f16_to_f32(block->m), block->qs,
+          block->qh, out);
 }
 
 static inline void q6_k_block(const struct dequant_q6_k *restrict block, float *restrict out)

@@ -184,7 +184,7 @@ static void count_scales(void *argument, uint64_t at, const uint8_t *bytes, size
     for (size_t i = 0; i < n_bytes; i += type->block_bytes) {
         if (is_swapped)
             dequant_swap_blocks(type, bytes + i, block, 1);
-        n += type->is_scale_at_limit(is_swapped ? block : bytes + i);
+        n += type->is_scale_at_limit(type, is_swapped ? block : bytes + i);
     }
     scales->n_at_limit = n;
 }

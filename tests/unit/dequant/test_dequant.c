@@ -1,5 +1,6 @@
 /* The type table and every decoder, on pseudo-random blocks. */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -214,6 +215,32 @@ static void check_alignments(const struct dequant_type *type, const struct expec
 Test(dequant, any_alignment)
 {
     for_each_decoder(check_alignments);
+}
+
+/* With an infinite scale or offset, no number is finite, so n_f16 and f16_offset are right. */
+static void test_scale_limit(const struct dequant_type *type, const struct expectation *e)
+{
+    static const uint8_t infinity[2] = {0x00, 0x7c}, one[2] = {0x00, 0x3c};
+    uint8_t *const scales = blocks + type->f16_offset;
+
+    (void)e;
+    for (size_t i = 0; i < type->n_f16; i++)
+        memcpy(scales + 2 * i, one, sizeof one);
+    if (type->n_f16 > 0)
+        cr_expect_not(type->is_scale_at_limit(type, blocks), "%s", type->name);
+    for (size_t i = 0; i < type->n_f16; i++) {
+        memcpy(scales + 2 * i, infinity, sizeof infinity);
+        cr_expect(type->is_scale_at_limit(type, blocks), "%s", type->name);
+        decode(type, 0, blocks, out, 1);
+        for (size_t k = 0; k < type->block_elements; k++)
+            cr_expect_not(isfinite(out[k]), "%s: element %zu", type->name, k);
+        memcpy(scales + 2 * i, one, sizeof one);
+    }
+}
+
+Test(dequant, scales_at_their_limit)
+{
+    for_each_decoder(test_scale_limit);
 }
 
 Test(dequant, byte_order_map_covers_the_block)
