@@ -321,6 +321,14 @@ class TestProcess(DaemonTestCase):
                 allowed |= {link for link in links if link.startswith("socket:")}
             self.assertLessEqual(set(links), {"/dev/null", "/dev/fuse", self.model} | allowed)
 
+    def test_only_the_server_has_the_socket_of_the_helper(self):
+        """With auto_unmount, a mount is a second descriptor, whose end the helper waits for."""
+        self.mount_in_background("-o", "auto_unmount", self.model, self.mountpoint)
+        keeper, server = ({os.readlink(link) for link in glob.glob(f"/proc/{pid}/fd/*")}
+                          for pid in self.processes_of(self.mountpoint))
+        sockets = {link for link in server if link.startswith("socket:")}
+        self.assertTrue(sockets - keeper)
+
     def has_helper(self):
         """Return True if a fusermount3 waits for the end of the daemon."""
         for path in glob.glob("/proc/[0-9]*/cmdline"):

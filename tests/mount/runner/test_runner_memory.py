@@ -175,6 +175,23 @@ class TestMapping(runner_case.RunnerTestCase):
         self.assertEqual(runner_case.EX_IOERR, process.returncode, err)
         self.assertIn(b"model.gguf: the file was changed meanwhile", err)
 
+    def test_a_later_shard_changes_meanwhile(self):
+        folder = self.path("shards")
+        result = self.run_ggufs("-o", "split=4", "--extract", folder, self.model, "split/*")
+        self.assert_status(0, result)
+        self.mount(sorted(glob.glob(os.path.join(folder, "split/*.gguf")))[0])
+        shards = sorted(self.mapped(self.mountpoint))
+        self.assertGreater(len(shards), 1)
+        process = self.begin(self.mountpoint)
+        self.expect_log("changed")
+        os.chmod(shards[-1], 0o644)
+        with open(shards[-1], "r+b") as file:
+            file.seek(8)
+            file.write(b"\xff")
+        _, err = process.communicate(timeout=mounting.DEADLINE)
+        self.assertEqual(runner_case.EX_IOERR, process.returncode, err)
+        self.assertIn(b"the file was changed meanwhile", err)
+
     def mount_liar(self, tree, victim, owner):
         """Mount a copied tree with a server that says its bytes are in `victim` (liar.c)."""
         program = os.path.join(mounting.ROOT, "build", "liar")

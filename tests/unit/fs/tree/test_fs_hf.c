@@ -1,9 +1,11 @@
 /* The table of checkpoints: what holds for every row. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fs/tree/hf/hf_config.h"
 #include "fs/tree/hf/hf_rows.h"
@@ -147,8 +149,8 @@ static void add_tensor(struct gguf_writer *w, const char *name, uint64_t ne0, ui
                            ne0 * ne1 * (type == DEQUANT_F32 ? 4 : 2));
 }
 
-/* Make a llama of one layer. The matrix ffn_down has a type of its own. */
-static struct gguf_model *make_llama(uint32_t matrices, uint32_t ffn_down)
+/* Begin a llama of one layer. The matrix ffn_down has a type of its own. */
+static struct gguf_writer *begin_llama(uint32_t matrices, uint32_t ffn_down)
 {
     static const char *const squares[] = {"attn_q", "attn_k", "attn_v", "attn_output"};
     struct gguf_writer *w = gguf_writer_open(3, false);
@@ -175,7 +177,7 @@ static struct gguf_model *make_llama(uint32_t matrices, uint32_t ffn_down)
     add_tensor(w, "blk.0.ffn_gate.weight", N_EMBD, N_FF, matrices);
     add_tensor(w, "blk.0.ffn_up.weight", N_EMBD, N_FF, matrices);
     add_tensor(w, "blk.0.ffn_down.weight", N_FF, N_EMBD, ffn_down);
-    return model_file_make(w);
+    return w;
 }
 
 /* The dtype is the type of most elements: 144 are of `matrices`, 24 of ffn_down, 12 F32. */
@@ -206,7 +208,7 @@ Test(fs_hf, config_of_a_llama, .init = model_file_begin_test)
     };
 
     for (size_t i = 0; i < COUNT(rows); i++) {
-        struct gguf_model *model = make_llama(rows[i].matrices, rows[i].ffn_down);
+        struct gguf_model *model = model_file_make(begin_llama(rows[i].matrices, rows[i].ffn_down));
         struct fs_tree *tree = tree_file_make_tree(model);
         const struct tree_file file = tree_file_read(tree, "hf/config.json");
 
@@ -217,6 +219,50 @@ Test(fs_hf, config_of_a_llama, .init = model_file_begin_test)
         fs_tree_free(tree);
         gguf_close(model);
     }
+}
+
+/*
+ * The factors of rotations are tensor data, which a partial file may lack. config.json has its size
+ * before they are there, and can then be read without being opened again.
+ */
+Test(fs_hf, config_waits_for_factors, .init = model_file_begin_test)
+{
+    enum { END_BYTES = 32 }; /* the factors and their padding, which end the file */
+    static const float factors[] = {1};
+    const struct gguf_open_options options = {.partial = true};
+    struct gguf_writer *w = begin_llama(DEQUANT_F32, DEQUANT_F32);
+    struct gguf_report report = {0};
+    const struct fs_image *image;
+    struct model_bytes bytes;
+    struct gguf_model *model;
+    struct fs_tree *tree;
+    struct tree_file file;
+    uint64_t size_bytes;
+    fs_node_index config;
+    size_t n_there;
+    int descriptor;
+
+    gguf_writer_add_tensor(w, "rope_freqs.weight", 17, 1, (uint64_t[]){COUNT(factors)}, DEQUANT_F32,
+                           factors, sizeof factors);
+    bytes = model_file_finish(w);
+    n_there = bytes.size_bytes - END_BYTES;
+    descriptor = model_file_create(bytes.data, n_there);
+    cr_assert_eq(model_file_open_descriptor_with(descriptor, &options, &model, &report), 0, "%s",
+                 report.first_error.message);
+    tree = tree_file_make_tree(model);
+    config = tree_file_find(tree, "hf/config.json");
+    cr_assert_neq(config, FS_NO_NODE);
+    cr_expect_eq(fs_tree_size(tree, config, NULL, &size_bytes), 0);
+    cr_expect_eq(fs_tree_open(tree, config, NULL, &image), -EIO);
+    cr_assert_eq(pwrite(descriptor, bytes.data + n_there, END_BYTES, (off_t)n_there), END_BYTES);
+    file = tree_file_read(tree, "hf/config.json");
+    cr_expect_eq(file.size_bytes, size_bytes);
+    cr_expect_not_null(strstr(file.bytes, "\"rope_parameters\""), "%s", file.bytes);
+    free(file.bytes);
+    fs_tree_free(tree);
+    gguf_close(model);
+    close(descriptor);
+    free(bytes.data);
 }
 
 /* ---- members that no table describes ---- */

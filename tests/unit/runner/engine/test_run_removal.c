@@ -296,6 +296,41 @@ Test(run_removal, a_tensor_too_many_is_refused)
     }
 }
 
+/* A recurrent layer could not forget its drafts. The third layer has the tensors of the first. */
+Test(run_removal, a_recurrent_layer_drafts_nothing)
+{
+    const struct run_engine_options options = {
+        .n_context = 2 * N_TOKENS, .can_rewind = true, .has_nextn = true};
+    struct run_engine *engine = NULL;
+    struct run_tree tree;
+    const char *problem = NULL;
+
+    tiny_model_make("qwen35", false, &model);
+    tiny_model_write(&model, &files);
+    for (size_t i = 0; i < model.n_tensors; i++) {
+        struct tiny_tensor tensor = model.tensors[i];
+
+        if (strncmp(tensor.name, "blk.0.", 6) != 0)
+            continue;
+        tensor.name[4] = '2';
+        tiny_write(&files, &tensor, 1);
+    }
+    run_files_random(&files, "blk.2.nextn.enorm.weight", 32, 0, 0, 1);
+    run_files_random(&files, "blk.2.nextn.hnorm.weight", 32, 0, 0, 1);
+    run_files_random(&files, "blk.2.nextn.eh_proj.weight", 64, 32, 0, 1);
+    run_files_write_text(&files, "metadata/qwen35.block_count.json", "3");
+    run_files_write_text(&files, "metadata/qwen35.nextn_predict_layers.json", "1");
+    tree = run_files_open(&files);
+    cr_assert_eq(run_engine_open(tree.metadata, tree.weights, &options, &engine, &failure), 0, "%s",
+                 failure.text);
+    cr_expect(!run_engine_can_draft(engine, &problem));
+    cr_assert_not_null(problem);
+    cr_expect_not_null(strstr(problem, "a recurrent layer"), "%s", problem);
+    run_engine_close(engine);
+    run_tree_close(&tree);
+    run_files_remove(&files);
+}
+
 Test(run_removal, damaged_weights_and_epsilons)
 {
     struct logits logits;
@@ -312,6 +347,26 @@ Test(run_removal, damaged_weights_and_epsilons)
     cr_expect_eq(run(true, &logits), -EINVAL);
     cr_expect_not_null(strstr(failure.text, "epsilon of norms is negative"), "%s", failure.text);
     run_files_remove(&files);
+}
+
+/* An indexer selects tokens, so another number of them gives other logits. */
+Test(run_removal, indexers_select_tokens)
+{
+    static const char *const architectures[] = {"deepseek32", "glm-dsa", "minimax-m3"};
+    struct logits some, all;
+
+    for (size_t i = 0; i < COUNT(architectures); i++) {
+        char path[100];
+
+        tiny_model_make(architectures[i], false, &model);
+        tiny_model_write(&model, &files);
+        cr_expect_eq(run(false, &some), 0, "%s", failure.text);
+        snprintf(path, sizeof path, "metadata/%s.attention.indexer.top_k.json", architectures[i]);
+        run_files_write_text(&files, path, "9");
+        cr_expect_eq(run(true, &all), 0, "%s", failure.text);
+        cr_expect_neq(memcmp(&some, &all, sizeof all), 0, "%s", architectures[i]);
+        run_files_remove(&files);
+    }
 }
 
 /* Rewinding needs mixers that keep what they forget; most recurrent ones do not. */
