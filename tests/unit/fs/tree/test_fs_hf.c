@@ -135,6 +135,36 @@ Test(fs_hf, layers_have_a_limit)
     }
 }
 
+/* Layers that only predict further tokens, however many, are not in the checkpoint. */
+Test(fs_hf, layers_that_predict_are_unused, .init = model_file_begin_test)
+{
+    enum { N_LAYER = 4, N_NEXTN = 3 };
+    static const float one = 1;
+    struct gguf_writer *w = gguf_writer_open(3, false);
+    struct gguf_buffer unused = {0}, obstacles = {0};
+    struct fs_hf_tensors tensors;
+    struct gguf_model *model;
+    struct fs_hf_model hf;
+    char name[] = "blk.0.attn_norm.weight";
+
+    gguf_writer_add_string(w, "general.architecture", "glm4moe");
+    gguf_writer_add_u32(w, "glm4moe.block_count", N_LAYER);
+    gguf_writer_add_u32(w, "glm4moe.nextn_predict_layers", N_NEXTN);
+    for (int i = 0; i < N_LAYER; i++, name[4]++)
+        gguf_writer_add_tensor(w, name, strlen(name), 1, (uint64_t[]){1}, DEQUANT_F32, &one,
+                               sizeof one);
+    model = model_file_make(w);
+    cr_assert_eq(fs_hf_model_make(model, &hf), 0);
+    cr_assert_eq(fs_hf_tensors_find(&hf, fs_hf_row_of(&hf), &tensors, &unused, &obstacles), 0);
+    cr_expect_str_eq(unused.bytes, "\"blk.1.attn_norm.weight\"\n\"blk.2.attn_norm.weight\"\n"
+                                   "\"blk.3.attn_norm.weight\"\n");
+    gguf_buffer_free(&unused);
+    gguf_buffer_free(&obstacles);
+    fs_hf_tensors_free(&tensors);
+    fs_hf_model_free(&hf);
+    gguf_close(model);
+}
+
 /* ---- config.json ---- */
 
 enum { N_EMBD = 4, N_HEAD = 2, N_FF = 6, N_VOCAB = 5 };

@@ -118,6 +118,8 @@ Test(run_hparams, invalid_values_are_refused)
     expect_refused("llama", ", \"llama.attention.head_count_kv\": [4, 4]", -EINVAL,
                    "llama.attention.head_count_kv: 2 values, layer 2 has none");
     expect_refused("llama", ", \"llama.rope.dimension_count\": 5", -EINVAL, "is odd");
+    expect_refused("exaone4", ", \"exaone4.nextn_predict_layers\": 6", -EINVAL,
+                   "exaone4.nextn_predict_layers");
     expect_refused("llama", ", \"llama.attention.key_length\": 0", -EINVAL, "without width");
     expect_refused("llama", ", \"llama.attention.key_length\": 1e9", -EINVAL, "key_length");
     expect_refused("llama", ", \"llama.expert_count\": 4", -ENOENT, "no llama.expert_used_count");

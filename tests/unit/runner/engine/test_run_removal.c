@@ -296,6 +296,23 @@ Test(run_removal, a_tensor_too_many_is_refused)
     }
 }
 
+/* Earlier converters write the bias of experts without ".bias". */
+Test(run_removal, a_selection_bias_without_suffix)
+{
+    struct logits with_suffix, bare, none;
+
+    tiny_model_make("deepseek2", false, &model);
+    tiny_model_write(&model, &files);
+    cr_expect_eq(run(false, &with_suffix), 0, "%s", failure.text);
+    rename_file("tensors/blk.1.exp_probs_b.bias", "tensors/blk.1.exp_probs_b");
+    cr_expect_eq(run(false, &bare), 0, "%s", failure.text);
+    cr_expect_eq(memcmp(&with_suffix, &bare, sizeof bare), 0);
+    rename_file("tensors/blk.1.exp_probs_b", "away");
+    cr_expect_eq(run(false, &none), 0, "%s", failure.text);
+    cr_expect_neq(memcmp(&with_suffix, &none, sizeof none), 0);
+    run_files_remove(&files);
+}
+
 /* A recurrent layer could not forget its drafts. The third layer has the tensors of the first. */
 Test(run_removal, a_recurrent_layer_drafts_nothing)
 {
