@@ -1,7 +1,6 @@
 #include "contrib/runner/engine/engine.h"
 
 #include "contrib/runner/engine/nextn.h"
-#include "contrib/runner/engine/rope_factors.h"
 #include "gguf/support/limits.h"
 
 #include <errno.h>

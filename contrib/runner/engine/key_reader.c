@@ -53,17 +53,6 @@ bool run_read_has(const struct run_key_reader *reader, const char *key)
     return find_origin(reader, key, NULL) != NOWHERE && run_metadata_has(reader->metadata, key);
 }
 
-void run_read_u32(struct run_key_reader *reader, const char *key, uint32_t max, uint32_t *value)
-{
-    double number;
-    const enum origin origin = find_origin(reader, key, &number);
-
-    if (origin == FROM_LISTS)
-        *value = (uint32_t)number;
-    else if (origin == FROM_FILE)
-        reader->code = run_metadata_u32(reader->metadata, key, max, value, reader->failure);
-}
-
 void run_need_u32(struct run_key_reader *reader, const char *key, uint32_t max, uint32_t *value)
 {
     if (reader->code == 0)
@@ -94,15 +83,9 @@ void run_read_u32_at(struct run_key_reader *reader, const char *key, size_t laye
                                            value, reader->failure);
 }
 
-void run_read_float(struct run_key_reader *reader, const char *key, float *value)
+void run_read_u32(struct run_key_reader *reader, const char *key, uint32_t max, uint32_t *value)
 {
-    double number;
-    const enum origin origin = find_origin(reader, key, &number);
-
-    if (origin == FROM_LISTS)
-        *value = (float)number;
-    else if (origin == FROM_FILE)
-        reader->code = run_metadata_float(reader->metadata, key, value, reader->failure);
+    run_read_u32_at(reader, key, 0, max, value);
 }
 
 void run_read_float_at(struct run_key_reader *reader, const char *key, size_t layer, float *value)
@@ -115,6 +98,11 @@ void run_read_float_at(struct run_key_reader *reader, const char *key, size_t la
     else if (origin == FROM_FILE)
         reader->code = run_metadata_float_at(reader->metadata, key, index_of(reader, key, layer),
                                              value, reader->failure);
+}
+
+void run_read_float(struct run_key_reader *reader, const char *key, float *value)
+{
+    run_read_float_at(reader, key, 0, value);
 }
 
 bool run_read_bool(struct run_key_reader *reader, const char *key)

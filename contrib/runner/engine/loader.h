@@ -111,6 +111,14 @@ void run_load_norm_if(struct run_loader *loader, const char *name, enum run_norm
 void run_load_stream_norm_if(struct run_loader *loader, const struct run_hparams *hparams,
                              const char *name, struct run_norm_layer *norm);
 
+/*
+ * Return the divisors of the frequencies of n_rot rotated elements, or NULL if there are none: one
+ * tensor for all lengths, or one for short and one for long contexts. If windowed layers rotate
+ * more elements than the others, the others use the first divisors only. Changes loader->prefix.
+ */
+const float *run_load_rope_factors(struct run_loader *loader, const struct run_hparams *hparams,
+                                   bool is_long, uint32_t n_rot);
+
 /* out = x · weights, [n][rows], with scale and bias. `matrix` is the index of the matrix, 0 if
  * there is one. */
 void run_linear_apply(const struct run_linear *linear, uint64_t matrix, const float *x, size_t n,

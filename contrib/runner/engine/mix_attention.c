@@ -416,7 +416,6 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 }
 
 const struct run_mixer_ops run_attention_mixer = {
-    .name = "attention",
     .n_bytes = sizeof(struct run_attention_layer),
     .load = load,
     .apply = apply,

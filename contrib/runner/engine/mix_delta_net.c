@@ -53,7 +53,7 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     struct delta_net_layer *layer = mixer;
     const uint64_t n_heads = run_load_n_elements(loader, "ssm_a");
     const uint64_t width_v = run_load_n_elements(loader, "ssm_norm.weight");
-    const uint64_t n_channels = run_load_n_channels(loader, "ssm_conv1d");
+    const uint64_t n_channels = run_load_n_rows(loader, "ssm_conv1d.weight");
     const uint64_t n_heads_k = hparams->ssm_groups;
     struct run_delta_rule *rule = &layer->rule;
 
@@ -275,7 +275,6 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 }
 
 const struct run_mixer_ops run_delta_net_mixer = {
-    .name = "gated delta net",
     .n_bytes = sizeof(struct delta_net_layer),
     .load = load,
     .apply = apply,

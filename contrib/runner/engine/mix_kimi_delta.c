@@ -135,7 +135,6 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 }
 
 const struct run_mixer_ops run_kimi_delta_mixer = {
-    .name = "Kimi delta attention",
     .n_bytes = sizeof(struct kimi_delta_layer),
     .load = load,
     .apply = apply,

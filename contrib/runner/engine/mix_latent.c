@@ -242,7 +242,6 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 }
 
 const struct run_mixer_ops run_latent_mixer = {
-    .name = "latent attention",
     .n_bytes = sizeof(struct run_latent_layer),
     .load = load,
     .apply = apply,

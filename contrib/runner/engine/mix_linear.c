@@ -15,7 +15,6 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 }
 
 const struct run_mixer_ops run_linear_mixer = {
-    .name = "linear",
     .n_bytes = sizeof(struct run_linear),
     .load = load,
     .apply = apply,

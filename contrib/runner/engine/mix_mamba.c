@@ -174,7 +174,6 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 }
 
 const struct run_mixer_ops run_mamba_mixer = {
-    .name = "Mamba",
     .n_bytes = sizeof(struct mamba_layer),
     .load = load,
     .apply = apply,

@@ -22,7 +22,7 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     struct mamba2_layer *layer = mixer;
     const uint64_t n_inner = run_load_n_elements(loader, "ssm_out.weight") / hparams->n_embd;
     const uint64_t n_heads = run_load_n_elements(loader, "ssm_a");
-    const uint64_t n_channels = run_load_n_channels(loader, "ssm_conv1d");
+    const uint64_t n_channels = run_load_n_rows(loader, "ssm_conv1d.weight");
     const uint64_t n_groups = hparams->ssm_groups;
     struct run_scan *scan = &layer->scan;
 
@@ -94,7 +94,6 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 }
 
 const struct run_mixer_ops run_mamba2_mixer = {
-    .name = "Mamba 2",
     .n_bytes = sizeof(struct mamba2_layer),
     .load = load,
     .apply = apply,

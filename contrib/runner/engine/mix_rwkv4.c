@@ -66,7 +66,6 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 }
 
 const struct run_mixer_ops run_rwkv4_mixer = {
-    .name = "RWKV 4",
     .n_bytes = sizeof(struct rwkv4_layer),
     .load = load,
     .apply = apply,

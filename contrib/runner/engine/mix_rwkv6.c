@@ -275,7 +275,6 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 }
 
 const struct run_mixer_ops run_rwkv6_mixer = {
-    .name = "RWKV 5 and 6",
     .n_bytes = sizeof(struct rwkv6_layer),
     .load = load,
     .apply = apply,

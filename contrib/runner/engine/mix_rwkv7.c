@@ -298,7 +298,6 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 }
 
 const struct run_mixer_ops run_rwkv7_mixer = {
-    .name = "RWKV 7",
     .n_bytes = sizeof(struct rwkv7_layer),
     .load = load,
     .apply = apply,

@@ -44,7 +44,6 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
 }
 
 const struct run_mixer_ops run_short_mixer = {
-    .name = "short convolution",
     .n_bytes = sizeof(struct short_layer),
     .load = load,
     .apply = apply,

@@ -30,7 +30,6 @@ struct run_mixer_place {
 };
 
 struct run_mixer_ops {
-    const char *name;
     size_t n_bytes; /* size of its state, which starts as zeros */
 
     /* Load the weights. Failures stay in the loader. */

@@ -55,14 +55,6 @@ float *run_load_state(struct run_loader *loader, uint64_t rows, uint64_t width, 
     return values;
 }
 
-uint64_t run_load_n_channels(struct run_loader *loader, const char *name)
-{
-    char whole[64];
-
-    snprintf(whole, sizeof whole, "%s.weight", name);
-    return run_load_n_rows(loader, whole);
-}
-
 void run_load_convolution(struct run_loader *loader, const char *name, uint64_t n_channels,
                           struct run_convolution *convolution)
 {

@@ -16,9 +16,6 @@ enum { RUN_MAX_CHANNELS = 1 << 24 };
 void run_load_convolution(struct run_loader *loader, const char *name, uint64_t n_channels,
                           struct run_convolution *convolution);
 
-/* Return the number of channels of the convolution NAME, or 0 if it is missing. */
-uint64_t run_load_n_channels(struct run_loader *loader, const char *name);
-
 /*
  * Return zeroed memory of rows · width floats that is freed with the model, or NULL after a
  * failure.

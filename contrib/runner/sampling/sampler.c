@@ -1,5 +1,6 @@
 #include "contrib/runner/sampling/sampler.h"
 
+#include "contrib/runner/compute/activation.h"
 #include "contrib/runner/sampling/xoshiro.h"
 
 #include <errno.h>
@@ -108,16 +109,6 @@ static void penalize(struct run_sampler *sampler, float *logits)
         sampler->seen[token] = sampler->round;
         logits[token] = logits[token] > 0 ? logits[token] / penalty : logits[token] * penalty;
     }
-}
-
-static int32_t likeliest(const float *logits, uint32_t n)
-{
-    uint32_t best = 0;
-
-    for (uint32_t i = 1; i < n; i++)
-        if (logits[i] > logits[best])
-            best = i;
-    return (int32_t)best;
 }
 
 /* Return true if `a` is chosen before `b`: the likelier one, then the lower id. */
@@ -250,7 +241,7 @@ int run_sampler_pick(struct run_sampler *sampler, float *logits, int32_t *token,
     if (code < 0)
         return code;
     penalize(sampler, logits);
-    *token = likeliest(logits, sampler->n_vocab);
+    *token = (int32_t)run_find_highest(logits, sampler->n_vocab);
     if (!(sampling->temperature > 0))
         return 0;
     highest = logits[*token];

@@ -417,12 +417,6 @@ int run_metadata_u32(const struct run_metadata *metadata, const char *key, uint3
     return run_metadata_u32_at(metadata, key, 0, max, value, failure);
 }
 
-int run_metadata_float(const struct run_metadata *metadata, const char *key, float *value,
-                       struct run_failure *failure)
-{
-    return run_metadata_float_at(metadata, key, 0, value, failure);
-}
-
 int run_metadata_need_u32(const struct run_metadata *metadata, const char *key, uint32_t min,
                           uint32_t max, uint32_t *value, struct run_failure *failure)
 {

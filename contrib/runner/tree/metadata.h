@@ -80,8 +80,6 @@ int run_metadata_float_at(const struct run_metadata *metadata, const char *key, 
 /* The same for keys with one value. */
 int run_metadata_u32(const struct run_metadata *metadata, const char *key, uint32_t max,
                      uint32_t *value, struct run_failure *failure);
-int run_metadata_float(const struct run_metadata *metadata, const char *key, float *value,
-                       struct run_failure *failure);
 int run_metadata_double(const struct run_metadata *metadata, const char *key, double *value,
                         struct run_failure *failure);
 

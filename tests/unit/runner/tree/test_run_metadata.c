@@ -307,17 +307,17 @@ Test(run_metadata, floats)
     struct run_failure failure;
     float value = 7;
 
-    cr_expect_eq(run_metadata_float(metadata, "none", &value, &failure), 0);
+    cr_expect_eq(run_metadata_float_at(metadata, "none", 0, &value, &failure), 0);
     cr_expect_eq(value, 7);
-    cr_expect_eq(run_metadata_float(metadata, "a", &value, &failure), 0);
+    cr_expect_eq(run_metadata_float_at(metadata, "a", 0, &value, &failure), 0);
     cr_expect_eq(value, 1e-5f);
-    cr_expect_eq(run_metadata_float(metadata, "b", &value, &failure), -EINVAL);
-    cr_expect_eq(run_metadata_float(metadata, "c", &value, &failure), 0);
+    cr_expect_eq(run_metadata_float_at(metadata, "b", 0, &value, &failure), -EINVAL);
+    cr_expect_eq(run_metadata_float_at(metadata, "c", 0, &value, &failure), 0);
     cr_expect_eq(value, -3);
-    cr_expect_eq(run_metadata_float(metadata, "d", &value, &failure), 0);
+    cr_expect_eq(run_metadata_float_at(metadata, "d", 0, &value, &failure), 0);
     cr_expect_eq(value, 1);
-    cr_expect_eq(run_metadata_float(metadata, "e", &value, &failure), -EINVAL);
-    cr_expect_eq(run_metadata_float(metadata, "f", &value, &failure), 0);
+    cr_expect_eq(run_metadata_float_at(metadata, "e", 0, &value, &failure), -EINVAL);
+    cr_expect_eq(run_metadata_float_at(metadata, "f", 0, &value, &failure), 0);
     cr_expect_eq(value, 0);
     run_metadata_close(metadata);
 }
