@@ -43,7 +43,7 @@ static inline void bf16_r16_block(const struct dequant_bf16_r16 *restrict block,
     out[1] = dequant_bf16_to_f32(block->bits[row.index][1]);
 }
 
-/* Eight elements, and the same in IQ1_M_R4. */
+/* Eight elements of IQ1_S_R4 or IQ1_M_R4. */
 static inline void put_run(unsigned q, float scale, bool is_minus, float *restrict out)
 {
     int8_t values[8];
