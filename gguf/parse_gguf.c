@@ -210,7 +210,7 @@ static int parse_tensors(struct gguf_cursor *cursor, const struct header *header
 }
 
 /*
- * Offsets count from the start of the data in the file, and from the start of the file here. The
+ * Convert offsets, stored from the start of the data, to offsets from the start of the file. The
  * data are aligned within the model, which may start anywhere in its file.
  */
 static int place_tensors(uint64_t header_bytes, struct gguf_model *model,

@@ -31,7 +31,7 @@ static struct gguf_cursor cursor_of(const uint8_t *bytes, uint64_t n_bytes)
     return (struct gguf_cursor){.data = bytes, .size_bytes = n_bytes};
 }
 
-/* Return a field of bytes that are known to have it. */
+/* Return a field, which must lie within the bytes. */
 static uint64_t field(const uint8_t *bytes, size_t offset, unsigned width_bytes)
 {
     struct gguf_cursor cursor = cursor_of(bytes + offset, width_bytes);

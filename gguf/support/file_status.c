@@ -4,7 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The kernel's own structure, which the C library's need not be. */
+/* The kernel's structure; the C library's may differ. */
 #define stat kernel_stat
 #include <asm/stat.h>
 #undef stat

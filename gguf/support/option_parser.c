@@ -20,7 +20,7 @@ struct parser {
 
 /* ---- unknown options ---- */
 
-/* Longer names are similar to none. */
+/* Longer names are not suggested. */
 #define LONGEST_NAME 32
 
 /* Return the restricted edit distance: letters changed, added, removed or swapped with the next. */
