@@ -101,7 +101,7 @@ int fs_mount_helper_status(int status)
         return WRONG_CALL;
     case EX_OSERR:
         return SYSTEM_ERROR;
-    default: /* a process of the mount may pass on what another has translated */
+    default: /* below EX__BASE: translated by another process of the mount */
         return status < EX__BASE ? status : MOUNT_FAILURE;
     }
 }

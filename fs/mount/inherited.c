@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Close all descriptors between two. */
+/* Close the descriptors between two. */
 static void close_between(int low, int high)
 {
     const long most = sysconf(_SC_OPEN_MAX);

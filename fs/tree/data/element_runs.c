@@ -16,7 +16,7 @@ struct block_runs {
     size_t pitch_bytes;
     size_t extent_bytes; /* from the start of the first run to the end of the last one */
     char *out;
-    bool is_complete; /* all was lent at once, and is written */
+    bool is_complete; /* all was lent at once and written */
 };
 
 /* Distance to prefetch, in runs: they lie too far apart for the CPU's own prefetching. */
