@@ -257,3 +257,32 @@ void gguf_array_next(struct gguf_cursor *cursor, enum gguf_value_type element_ty
         (void)read_value(cursor, element_type, 1, &context, element);
     }
 }
+
+bool gguf_value_to_double(const struct gguf_value *value, double *number)
+{
+    switch (value->type) {
+    case GGUF_UINT8:
+    case GGUF_UINT16:
+    case GGUF_UINT32:
+    case GGUF_UINT64:
+        *number = (double)value->u64;
+        return true;
+    case GGUF_INT8:
+    case GGUF_INT16:
+    case GGUF_INT32:
+    case GGUF_INT64:
+        *number = (double)value->i64;
+        return true;
+    case GGUF_FLOAT32:
+        *number = (double)value->f32;
+        return true;
+    case GGUF_FLOAT64:
+        *number = value->f64;
+        return true;
+    case GGUF_BOOL:
+        *number = value->boolean;
+        return true;
+    default:
+        return false;
+    }
+}

@@ -79,6 +79,9 @@ static inline bool gguf_value_is_integer(const struct gguf_value *value)
 int gguf_value_read(struct gguf_cursor *cursor, enum gguf_value_type type, struct gguf_place place,
                     struct gguf_value *value, struct gguf_report *report);
 
+/* Set *number to a number, or to 1 or 0 for a bool. Returns false for other values. */
+bool gguf_value_to_double(const struct gguf_value *value, double *number);
+
 /* Return true if both have the same type and the same bits. */
 bool gguf_value_equals(const struct gguf_value *a, const struct gguf_value *b);
 

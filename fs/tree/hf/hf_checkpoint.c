@@ -131,18 +131,11 @@ static int plan_shards(const struct fs_tree *tree, uint64_t shard_bytes)
     return 0;
 }
 
-static int add_obstacle(struct fs_hf_checkpoint *checkpoint, const char *text)
-{
-    const int result = gguf_buffer_add_string(&checkpoint->obstacles, text);
-
-    return result < 0 ? result : gguf_buffer_add_string(&checkpoint->obstacles, "\n");
-}
-
 static int plan(const struct fs_tree *tree, uint64_t shard_bytes)
 {
     struct fs_hf_checkpoint *checkpoint = tree->facts->hf;
     struct fs_sink sink = fs_sink_that_counts();
-    char text[512], problem[256];
+    char problem[256];
     int result = fs_hf_model_make(tree->model, &checkpoint->hf);
 
     if (result < 0)
@@ -150,15 +143,17 @@ static int plan(const struct fs_tree *tree, uint64_t shard_bytes)
     fs_hf_factors_find(&checkpoint->hf, &checkpoint->factors);
     checkpoint->row = fs_hf_row_of(&checkpoint->hf);
     if (!checkpoint->row) {
-        snprintf(text, sizeof text, "The architecture %s of this model is not supported.",
-                 gguf_quote(checkpoint->hf.architecture).text);
-        return add_obstacle(checkpoint, checkpoint->hf.architecture.length_bytes > 0
-                                            ? text
-                                            : "The model has no key \"general.architecture\".");
+        if (checkpoint->hf.architecture.length_bytes == 0)
+            return fs_hf_add_line(&checkpoint->obstacles,
+                                  "The model has no key \"general.architecture\".\n");
+        return fs_hf_add_line(&checkpoint->obstacles,
+                              "The architecture %s of this model is not supported.\n",
+                              gguf_quote(checkpoint->hf.architecture).text);
     }
     if (gguf_find_key_group(tree->model, GGUF_ROTATION_KEYS))
-        return add_obstacle(checkpoint, "The weights are stored rotated (" GGUF_ROTATION_KEYS
-                                        "* in the metadata), which transformers does not undo.");
+        return fs_hf_add_line(&checkpoint->obstacles,
+                              "The weights are stored rotated (" GGUF_ROTATION_KEYS
+                              "* in the metadata), which transformers does not undo.\n");
     checkpoint->hf.is_reference = checkpoint->row->has_layout &&
                                   fs_hf_text_is(&checkpoint->hf, "tensor_data_layout", "reference");
     result = fs_hf_tensors_find(&checkpoint->hf, checkpoint->row, &checkpoint->tensors,
@@ -176,10 +171,9 @@ static int plan(const struct fs_tree *tree, uint64_t shard_bytes)
     /* Tensor data may be missing still: config.json has its size now, and its text later. */
     if (result < 0)
         checkpoint->config_bytes = sink.position + fs_hf_factors_text_bytes(&checkpoint->factors);
-    if (problem[0] == '\0')
-        return 0;
-    snprintf(text, sizeof text, "The model does not fit: %s.", problem);
-    return add_obstacle(checkpoint, text);
+    return problem[0] == '\0'
+               ? 0
+               : fs_hf_add_line(&checkpoint->obstacles, "The model does not fit: %s.\n", problem);
 }
 
 int fs_hf_make(const struct fs_tree *tree, uint64_t shard_bytes, struct fs_hf_checkpoint **made)

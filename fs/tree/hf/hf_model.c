@@ -4,6 +4,7 @@
 #include "gguf/support/arrays.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,35 +13,6 @@ static int compare_names(const void *a, const void *b)
 {
     return gguf_string_compare(gguf_name_of(*(const struct gguf_tensor *const *)a),
                                gguf_name_of(*(const struct gguf_tensor *const *)b));
-}
-
-static bool is_number(const struct gguf_value *value, double *number)
-{
-    switch (value->type) {
-    case GGUF_UINT8:
-    case GGUF_UINT16:
-    case GGUF_UINT32:
-    case GGUF_UINT64:
-        *number = (double)value->u64;
-        return true;
-    case GGUF_INT8:
-    case GGUF_INT16:
-    case GGUF_INT32:
-    case GGUF_INT64:
-        *number = (double)value->i64;
-        return true;
-    case GGUF_FLOAT32:
-        *number = (double)value->f32;
-        return true;
-    case GGUF_FLOAT64:
-        *number = value->f64;
-        return true;
-    case GGUF_BOOL:
-        *number = value->boolean;
-        return true;
-    default:
-        return false;
-    }
 }
 
 /* Return true if the value is an array with a number for each layer. */
@@ -56,13 +28,13 @@ static void find_largest(struct fs_hf_key *key)
     struct gguf_value value;
     double number;
 
-    key->has_largest = is_number(all, &key->largest);
+    key->has_largest = gguf_value_to_double(all, &key->largest);
     if (!is_by_layer(all))
         return;
     cursor = gguf_array_begin(&all->array);
     for (uint64_t i = 0; i < all->array.n_elements; i++) {
         gguf_array_next(&cursor, all->array.element_type, &value);
-        if (!is_number(&value, &number))
+        if (!gguf_value_to_double(&value, &number))
             return;
         if (!key->has_largest || number > key->largest)
             key->largest = number;
@@ -212,7 +184,7 @@ double fs_hf_float_at(const struct fs_hf_model *hf, const char *name, uint64_t l
     cursor = gguf_array_begin(array);
     cursor.offset = layer * gguf_value_type_bytes(array->element_type);
     gguf_array_next(&cursor, array->element_type, &value);
-    return is_number(&value, &number) ? number : otherwise;
+    return gguf_value_to_double(&value, &number) ? number : otherwise;
 }
 
 static uint64_t whole(double number, uint64_t otherwise)
@@ -268,4 +240,22 @@ uint64_t fs_hf_n_layer(const struct fs_hf_model *hf)
         hf->listed && hf->listed->tensors.nextn ? fs_hf_number(hf, "nextn_predict_layers", 0) : 0;
 
     return n_layer > n_nextn ? n_layer - n_nextn : n_layer;
+}
+
+int fs_hf_add_line(struct gguf_buffer *lines, const char *format, ...)
+{
+    char *line;
+    int result, n;
+    va_list args;
+
+    if (lines->length > 65536)
+        return 0;
+    va_start(args, format);
+    n = vasprintf(&line, format, args);
+    va_end(args);
+    if (n < 0)
+        return -ENOMEM;
+    result = gguf_buffer_add(lines, line, (size_t)n);
+    free(line);
+    return result;
 }

@@ -6,6 +6,7 @@
 #include "gguf/model.h"
 #include "gguf/models/models.h"
 #include "gguf/models/tensor_names.h"
+#include "gguf/support/arrays.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,5 +66,12 @@ uint64_t fs_hf_head_dim(const struct fs_hf_model *hf);
 
 /* Return the number of layers of the network, without those that predict further tokens. */
 uint64_t fs_hf_n_layer(const struct fs_hf_model *hf);
+
+/*
+ * Add a line to `lines`, unless there are very many. `format` ends with a line break. Returns 0 or
+ * -ENOMEM.
+ */
+int fs_hf_add_line(struct gguf_buffer *lines, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -1,6 +1,5 @@
 #include "fs/tree/hf/hf_needs.h"
 
-#include "fs/tree/hf/hf_lines.h"
 #include "gguf/models/key_lists.h"
 #include "gguf/models/tensor_lists.h"
 

@@ -73,6 +73,7 @@ extern const struct fs_hf_row fs_hf_rows_hybrid[];
 
 /* Members that several rows share. The tables are in hf_shared.c. */
 
+#define COMMON_SIZES   TABLE(fs_hf_common_sizes)
 #define SIZES          TABLE(fs_hf_sizes)
 #define HEAD_DIM       CALL("head_dim", fs_hf_write_head_dim)
 #define RMS_NORM       KEY("rms_norm_eps", "attention.layer_norm_rms_epsilon")
@@ -82,8 +83,23 @@ extern const struct fs_hf_row fs_hf_rows_hybrid[];
 #define ROPE           CALL("rope", fs_hf_write_rope)
 #define PARTIAL_ROPE   CALL("partial_rotary_factor", fs_hf_write_rope)
 #define WINDOW         CALL("sliding_window", fs_hf_write_sliding_window)
+#define MLP_BIAS       HAS("mlp_bias", "blk.%.ffn_up.bias")
 #define MLP_KINDS      KINDS("mlp_layer_types", "blk.%.ffn_gate_inp.weight", "sparse", "dense")
 
+#define NUM_EXPERTS                                                                                \
+    KEY("num_experts", "expert_count"), KEY("num_experts_per_tok", "expert_used_count")
+#define NUM_LOCAL_EXPERTS                                                                          \
+    KEY("num_local_experts", "expert_count"), KEY("num_experts_per_tok", "expert_used_count")
+#define EXPERT_WIDTH KEY("moe_intermediate_size", "expert_feed_forward_length")
+#define EXPERT_GROUPS                                                                              \
+    KEY_OR("n_group", "expert_group_count", "1"),                                                  \
+        KEY_OR("topk_group", "expert_group_used_count", "1")
+#define GRANITE_SCALES                                                                             \
+    KEY_OR("embedding_multiplier", "embedding_scale", "1.0"),                                      \
+        KEY_OR("residual_multiplier", "residual_scale", "1.0"),                                    \
+        CALL("attention_multiplier", fs_hf_write_attention_scale)
+
+extern const struct fs_hf_entry fs_hf_common_sizes[];
 extern const struct fs_hf_entry fs_hf_sizes[];
 extern const struct fs_hf_entry fs_hf_moe_sizes[];
 extern const struct fs_hf_entry fs_hf_hybrid_sizes[];

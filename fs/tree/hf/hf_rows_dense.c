@@ -11,7 +11,7 @@ static bool has_experts(const struct fs_hf_model *hf)
            fs_hf_any_tensor(hf, "blk.%.ffn_up_exps");
 }
 
-#define BIASES            ATTENTION_BIAS, HAS("mlp_bias", "blk.%.ffn_up.bias")
+#define BIASES            ATTENTION_BIAS, MLP_BIAS
 #define OPTIONAL_HEAD_DIM KEY_OR("head_dim", "attention.key_length", "")
 #define RELU_SQUARED      JSON("hidden_act", "\"relu2\"")
 #define NO_WINDOW         JSON("use_sliding_window", "false")
@@ -21,12 +21,9 @@ static bool has_experts(const struct fs_hf_model *hf)
 
 /* The key feed_forward_length is of experts, also in a file that has only the shared expert. */
 static const struct fs_hf_entry granite_sizes[] = {
-    KEY("hidden_size", "embedding_length"),
+    COMMON_SIZES,
     COUNT_OF("intermediate_size", "blk.%.ffn_up.weight", fs_hf_write_rows),
-    CALL("num_hidden_layers", fs_hf_write_n_layer),
-    KEY("num_attention_heads", "attention.head_count"),
     CALL("num_key_value_heads", fs_hf_write_n_head_kv),
-    KEY("max_position_embeddings", "context_length"),
     END_OF_CONFIG,
 };
 
@@ -88,9 +85,7 @@ static void write_whole_part(struct fs_hf_config *config, const struct fs_hf_ent
 const struct fs_hf_row fs_hf_rows_dense[] = {
     {"llama", "MixtralForCausalLM", "mixtral", &gguf_naming_mixtral, .applies = has_experts,
      .has_layout = true,
-     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, OPTIONAL_HEAD_DIM,
-                      KEY("num_local_experts", "expert_count"),
-                      KEY("num_experts_per_tok", "expert_used_count"), WINDOW)},
+     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, OPTIONAL_HEAD_DIM, NUM_LOCAL_EXPERTS, WINDOW)},
     {"llama", "LlamaForCausalLM", "llama", &gguf_naming_llama, .has_layout = true,
      .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, OPTIONAL_HEAD_DIM, BIASES)},
     {"internlm2", "LlamaForCausalLM", "llama", &gguf_naming_llama,
@@ -120,10 +115,7 @@ const struct fs_hf_row fs_hf_rows_dense[] = {
     {"exaone4", "Exaone4ForCausalLM", "exaone4", &gguf_naming_olmo3,
      .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, OPTIONAL_HEAD_DIM, WINDOWS_OF_FOUR)},
     {"granite", "GraniteForCausalLM", "granite", &gguf_naming_llama,
-     .config = CONFIG(TABLE(granite_sizes), RMS_NORM, SILU, ROPE, BIASES,
-                      KEY_OR("embedding_multiplier", "embedding_scale", "1.0"),
-                      KEY_OR("residual_multiplier", "residual_scale", "1.0"),
-                      CALL("attention_multiplier", fs_hf_write_attention_scale),
+     .config = CONFIG(TABLE(granite_sizes), RMS_NORM, SILU, ROPE, BIASES, GRANITE_SCALES,
                       KEY("logits_scaling", "logit_scale"))},
     {"arcee", "ArceeForCausalLM", "arcee", &gguf_naming_llama,
      .config = CONFIG(SIZES, RMS_NORM, RELU_SQUARED, ROPE, HEAD_DIM, BIASES)},
@@ -133,8 +125,7 @@ const struct fs_hf_row fs_hf_rows_dense[] = {
      .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, BIASES, NO_WINDOW)},
     {"seed_oss", "SeedOssForCausalLM", "seed_oss", &gguf_naming_seed_oss,
      .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, HEAD_DIM, ATTENTION_BIAS,
-                      HAS("attention_out_bias", "blk.%.attn_output.bias"),
-                      HAS("mlp_bias", "blk.%.ffn_up.bias"))},
+                      HAS("attention_out_bias", "blk.%.attn_output.bias"), MLP_BIAS)},
     {"hunyuan-dense", "HunYuanDenseV1ForCausalLM", "hunyuan_v1_dense",
      &gguf_naming_hunyuan_v1_dense,
      .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, HEAD_DIM, ATTENTION_BIAS)},

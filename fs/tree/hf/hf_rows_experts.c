@@ -3,18 +3,6 @@
 
 /* ---- qwen2moe, qwen3moe, olmoe ---- */
 
-static const struct fs_hf_entry num_experts[] = {
-    KEY("num_experts", "expert_count"),
-    KEY("num_experts_per_tok", "expert_used_count"),
-    END_OF_CONFIG,
-};
-
-static const struct fs_hf_entry num_local_experts[] = {
-    KEY("num_local_experts", "expert_count"),
-    KEY("num_experts_per_tok", "expert_used_count"),
-    END_OF_CONFIG,
-};
-
 /* Files of early 2024 have no keys for these sizes. */
 static const struct fs_hf_entry qwen2moe_config[] = {
     COUNT_OF("moe_intermediate_size", "blk.%.ffn_up_exps.weight", fs_hf_write_rows),
@@ -26,28 +14,23 @@ static const struct fs_hf_entry qwen2moe_config[] = {
 };
 
 static const struct fs_hf_entry qwen3moe_config[] = {
-    KEY("moe_intermediate_size", "expert_feed_forward_length"),
+    EXPERT_WIDTH,
     JSON("norm_topk_prob", "true"),
     JSON("use_sliding_window", "false"),
     END_OF_CONFIG,
 };
 
 static const struct fs_hf_entry mellum_config[] = {
-    KEY("moe_intermediate_size", "expert_feed_forward_length"),
-    JSON("norm_topk_prob", "true"),
-    WINDOW,
-    CALL_WITH("layer_types", fs_hf_write_layer_types, 4),
-    MLP_KINDS,
-    CALL("rope", fs_hf_write_new_rope_by_type),
+    EXPERT_WIDTH,  JSON("norm_topk_prob", "true"),
+    WINDOW,        CALL_WITH("layer_types", fs_hf_write_layer_types, 4),
+    MLP_KINDS,     CALL("rope", fs_hf_write_new_rope_by_type),
     END_OF_CONFIG,
 };
 
 /* ---- granitemoe, with and without shared experts ---- */
 
 static const struct fs_hf_entry granitemoe_config[] = {
-    KEY_OR("embedding_multiplier", "embedding_scale", "1.0"),
-    KEY_OR("residual_multiplier", "residual_scale", "1.0"),
-    CALL("attention_multiplier", fs_hf_write_attention_scale),
+    GRANITE_SCALES,
     KEY_OR("logits_scaling", "logit_scale", "1.0"),
     KEY_OR("shared_intermediate_size", "expert_shared_feed_forward_length", ""),
     END_OF_CONFIG,
@@ -67,13 +50,10 @@ static void write_qk_norm(struct fs_hf_config *config, const struct fs_hf_entry 
 }
 
 static const struct fs_hf_entry llama4_config[] = {
-    KEY("hidden_size", "embedding_length"),
+    COMMON_SIZES,
     KEY("intermediate_size", "expert_feed_forward_length"),
     KEY("intermediate_size_mlp", "feed_forward_length"),
-    CALL("num_hidden_layers", fs_hf_write_n_layer),
-    KEY("num_attention_heads", "attention.head_count"),
     CALL("num_key_value_heads", fs_hf_write_n_head_kv),
-    KEY("max_position_embeddings", "context_length"),
     KEY_OR("interleave_moe_layer_step", "interleave_moe_layer_step", ""),
     COUNT_OF("moe_layers", "blk.%.ffn_gate_inp.weight", fs_hf_write_layers_with),
     CALL("use_qk_norm", write_qk_norm),
@@ -96,15 +76,6 @@ static void write_sigmoid(struct fs_hf_config *config, const struct fs_hf_entry 
 
 #define SIGMOID_SCORES CALL("scoring_func", write_sigmoid)
 
-static const struct fs_hf_entry exaone_moe_config[] = {
-    KEY("num_experts", "expert_count"),
-    KEY_OR("num_shared_experts", "expert_shared_count", "0"),
-    MLP_KINDS,
-    WINDOW,
-    CALL_WITH("layer_types", fs_hf_write_layer_types, 4),
-    END_OF_CONFIG,
-};
-
 static void write_last_moe_layer(struct fs_hf_config *config, const struct fs_hf_entry *entry)
 {
     const uint64_t n_layer = fs_hf_n_layer(config->hf);
@@ -115,7 +86,7 @@ static void write_last_moe_layer(struct fs_hf_config *config, const struct fs_hf
 static const struct fs_hf_entry ernie_moe_config[] = {
     KEY("moe_num_experts", "expert_count"),
     KEY("moe_k", "expert_used_count"),
-    KEY("moe_intermediate_size", "expert_feed_forward_length"),
+    EXPERT_WIDTH,
     KEY_OR("moe_num_shared_experts", "expert_shared_count", "0"),
     KEY_OR("moe_layer_interval", "interleave_moe_layer_step", "1"),
     CALL("moe_layer_start_index", fs_hf_write_n_dense),
@@ -133,17 +104,17 @@ static void demand_normed_weights(struct fs_hf_config *config, const struct fs_h
 }
 
 static const struct fs_hf_entry hy_v3_config[] = {
-    KEY("moe_intermediate_size", "expert_feed_forward_length"),
+    EXPERT_WIDTH,
     KEY_OR("router_scaling_factor", "expert_weights_scale", "1.0"),
     MLP_KINDS,
     JSON("num_shared_experts", "1"),
     CALL("expert_weights_norm", demand_normed_weights),
-    HAS("mlp_bias", "blk.%.ffn_up.bias"),
+    MLP_BIAS,
     END_OF_CONFIG,
 };
 
 static const struct fs_hf_entry afmoe_config[] = {
-    KEY("moe_intermediate_size", "expert_feed_forward_length"),
+    EXPERT_WIDTH,
     KEY_OR("num_shared_experts", "expert_shared_count", "0"),
     CALL("num_dense_layers", fs_hf_write_n_dense),
     KEY_OR("route_scale", "expert_weights_scale", "1.0"),
@@ -180,7 +151,7 @@ static const struct fs_hf_entry laguna_config[] = {
     COUNT_OF("num_attention_heads", "attention.head_count", fs_hf_write_largest),
     COUNT_OF("num_key_value_heads", "attention.head_count_kv", fs_hf_write_largest),
     KEY("max_position_embeddings", "context_length"),
-    KEY("moe_intermediate_size", "expert_feed_forward_length"),
+    EXPERT_WIDTH,
     KEY("shared_expert_intermediate_size", "expert_shared_feed_forward_length"),
     KEY_OR("moe_routed_scaling_factor", "expert_weights_scale", "1.0"),
     CALL("expert_weights_norm", demand_normed_weights),
@@ -212,33 +183,32 @@ static void write_gating(struct fs_hf_config *config, const struct fs_hf_entry *
 
 const struct fs_hf_row fs_hf_rows_experts[] = {
     {"qwen2moe", "Qwen2MoeForCausalLM", "qwen2_moe", &gguf_naming_qwen2_moe,
-     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, TABLE(num_experts), TABLE(qwen2moe_config))},
+     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, NUM_EXPERTS, TABLE(qwen2moe_config))},
     {"qwen3moe", "Qwen3MoeForCausalLM", "qwen3_moe", &gguf_naming_qwen3_moe,
-     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, HEAD_DIM, ATTENTION_BIAS, TABLE(num_experts),
+     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, HEAD_DIM, ATTENTION_BIAS, NUM_EXPERTS,
                       TABLE(qwen3moe_config))},
     {"qwen3vlmoe", "Qwen3MoeForCausalLM", "qwen3_moe", &gguf_naming_qwen3_moe,
-     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, HEAD_DIM, ATTENTION_BIAS, TABLE(num_experts),
+     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, HEAD_DIM, ATTENTION_BIAS, NUM_EXPERTS,
                       TABLE(qwen3moe_config))},
     {"olmoe", "OlmoeForCausalLM", "olmoe", &gguf_naming_qwen3_moe,
-     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, TABLE(num_experts), JSON("clip_qkv", "null"),
+     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, NUM_EXPERTS, JSON("clip_qkv", "null"),
                       JSON("norm_topk_prob", "false"), ATTENTION_BIAS)},
     {"mellum", "MellumForCausalLM", "mellum", &gguf_naming_qwen3_moe,
-     .config = CONFIG(SIZES, RMS_NORM, SILU, HEAD_DIM, TABLE(num_local_experts),
-                      TABLE(mellum_config), ATTENTION_BIAS)},
+     .config = CONFIG(SIZES, RMS_NORM, SILU, HEAD_DIM, NUM_LOCAL_EXPERTS, TABLE(mellum_config),
+                      ATTENTION_BIAS)},
     {"granitemoe", "GraniteMoeSharedForCausalLM", "granitemoeshared", &gguf_naming_granitemoeshared,
      .applies = has_shared_experts,
-     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, ATTENTION_BIAS, TABLE(num_local_experts),
+     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, ATTENTION_BIAS, NUM_LOCAL_EXPERTS,
                       TABLE(granitemoe_config))},
     {"granitemoe", "GraniteMoeForCausalLM", "granitemoe", &gguf_naming_granitemoeshared,
-     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, ATTENTION_BIAS, TABLE(num_local_experts),
+     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, ATTENTION_BIAS, NUM_LOCAL_EXPERTS,
                       TABLE(granitemoe_config))},
     {"gpt-oss", "GptOssForCausalLM", "gpt_oss", &gguf_naming_gpt_oss,
-     .config =
-         CONFIG(SIZES, RMS_NORM, SILU, ROPE, HEAD_DIM, ATTENTION_BIAS, TABLE(num_local_experts),
-                WINDOW, CALL_WITH("layer_types", fs_hf_write_layer_types, 2))},
+     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, HEAD_DIM, ATTENTION_BIAS, NUM_LOCAL_EXPERTS,
+                      WINDOW, CALL_WITH("layer_types", fs_hf_write_layer_types, 2))},
     {"llama4", "Llama4ForCausalLM", "llama4_text", &gguf_naming_llama4,
-     .config = CONFIG(TABLE(llama4_config), RMS_NORM, SILU, ROPE, HEAD_DIM,
-                      TABLE(num_local_experts), ATTENTION_BIAS)},
+     .config = CONFIG(TABLE(llama4_config), RMS_NORM, SILU, ROPE, HEAD_DIM, NUM_LOCAL_EXPERTS,
+                      ATTENTION_BIAS)},
     {"glm4moe", "Glm4MoeForCausalLM", "glm4_moe", &gguf_naming_glm4_moe,
      .needs = {"blk.%.exp_probs_b.bias"},
      .config =
@@ -251,7 +221,9 @@ const struct fs_hf_row fs_hf_rows_experts[] = {
     {"exaone-moe", "ExaoneMoeForCausalLM", "exaone_moe", &gguf_naming_exaone_moe,
      .needs = {"blk.%.exp_probs_b.bias"},
      .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, HEAD_DIM, TABLE(fs_hf_routed_config),
-                      TABLE(exaone_moe_config), SIGMOID_SCORES)},
+                      KEY("num_experts", "expert_count"),
+                      KEY_OR("num_shared_experts", "expert_shared_count", "0"), MLP_KINDS, WINDOW,
+                      CALL_WITH("layer_types", fs_hf_write_layer_types, 4), SIGMOID_SCORES)},
     {"ernie4_5-moe", "Ernie4_5_MoeForCausalLM", "ernie4_5_moe", &gguf_naming_ernie4_5_moe,
      .needs = {"blk.%.exp_probs_b.bias"},
      .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, TABLE(ernie_moe_config))},
@@ -259,24 +231,23 @@ const struct fs_hf_row fs_hf_rows_experts[] = {
      .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, HEAD_DIM, ATTENTION_BIAS,
                       KEY("num_experts", "expert_count"), KEY("moe_topk", "expert_used_count"))},
     {"hy_v3", "HYV3ForCausalLM", "hy_v3", &gguf_naming_hy_v3,
-     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, HEAD_DIM, TABLE(num_experts),
-                      TABLE(hy_v3_config), ATTENTION_BIAS)},
+     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, HEAD_DIM, NUM_EXPERTS, TABLE(hy_v3_config),
+                      ATTENTION_BIAS)},
     {"afmoe", "AfmoeForCausalLM", "afmoe", &gguf_naming_afmoe, .needs = {"blk.%.exp_probs_b.bias"},
-     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, HEAD_DIM, TABLE(num_experts),
-                      TABLE(afmoe_config), ATTENTION_BIAS)},
+     .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, HEAD_DIM, NUM_EXPERTS, TABLE(afmoe_config),
+                      ATTENTION_BIAS)},
     {"laguna", "LagunaForCausalLM", "laguna", &gguf_naming_laguna,
      .needs = {"blk.%.exp_probs_b.bias"},
-     .config = CONFIG(TABLE(laguna_config), HEAD_DIM, RMS_NORM, SILU, TABLE(num_experts),
-                      ATTENTION_BIAS)},
+     .config = CONFIG(TABLE(laguna_config), HEAD_DIM, RMS_NORM, SILU, NUM_EXPERTS, ATTENTION_BIAS)},
     {"cohere2moe", "Cohere2MoeForCausalLM", "cohere2_moe", &gguf_naming_cohere2_moe,
-     .config = CONFIG(TABLE(fs_hf_moe_sizes), LAYER_NORM, SILU, ROPE, HEAD_DIM, TABLE(num_experts),
+     .config = CONFIG(TABLE(fs_hf_moe_sizes), LAYER_NORM, SILU, ROPE, HEAD_DIM, NUM_EXPERTS,
                       TABLE(cohere2moe_config), CALL("expert_selection_fn", write_gating))},
     {"minimax-m2", "MiniMaxM2ForCausalLM", "minimax_m2", &gguf_naming_minimax_m2,
      .needs = {"blk.%.exp_probs_b.bias"},
-     .config = CONFIG(SIZES, RMS_NORM, SILU, HEAD_DIM, TABLE(num_local_experts), PARTIAL_ROPE,
+     .config = CONFIG(SIZES, RMS_NORM, SILU, HEAD_DIM, NUM_LOCAL_EXPERTS, PARTIAL_ROPE,
                       KEY_OR("rotary_dim", "rope.dimension_count", ""), SIGMOID_SCORES)},
     {"phimoe", "PhimoeForCausalLM", "phimoe", &gguf_naming_minimax_m2,
-     .config = CONFIG(SIZES, SILU, ROPE, TABLE(num_local_experts), RMS_NORM, ATTENTION_BIAS,
+     .config = CONFIG(SIZES, SILU, ROPE, NUM_LOCAL_EXPERTS, RMS_NORM, ATTENTION_BIAS,
                       HAS("lm_head_bias", "output.bias"), WINDOW)},
     {.architecture = NULL},
 };

@@ -162,10 +162,7 @@ static void write_gemma4_rope(struct fs_hf_config *config, const struct fs_hf_en
 }
 
 static const struct fs_hf_entry gemma4_config[] = {
-    KEY("hidden_size", "embedding_length"),
-    CALL("num_hidden_layers", fs_hf_write_n_layer),
-    KEY("num_attention_heads", "attention.head_count"),
-    KEY("max_position_embeddings", "context_length"),
+    COMMON_SIZES,
     KEY("head_dim", "attention.key_length_swa"),
     KEY("global_head_dim", "attention.key_length"),
     CALL("heads", write_gemma4_heads),

@@ -25,23 +25,11 @@ static void write_multi_query(struct fs_hf_config *config, const struct fs_hf_en
 
 /* ---- bloom ---- */
 
-static const struct fs_hf_entry bloom_config[] = {
-    KEY("hidden_size", "embedding_length"),
-    CALL("n_layer", fs_hf_write_n_layer),
-    KEY("n_head", "attention.head_count"),
-    KEY("layer_norm_epsilon", "attention.layer_norm_epsilon"),
-    KEY_OR("seq_length", "context_length", ""),
-    END_OF_CONFIG,
-};
-
 /* ---- gptneox ---- */
 
 static const struct fs_hf_entry gptneox_config[] = {
-    KEY("hidden_size", "embedding_length"),
+    COMMON_SIZES,
     KEY("intermediate_size", "feed_forward_length"),
-    CALL("num_hidden_layers", fs_hf_write_n_layer),
-    KEY("num_attention_heads", "attention.head_count"),
-    KEY("max_position_embeddings", "context_length"),
     LAYER_NORM,
     KEY_OR("use_parallel_residual", "use_parallel_residual", "true"),
     HAS("attention_bias", "blk.%.attn_output.bias"),
@@ -140,18 +128,6 @@ static const struct fs_hf_entry dbrx_config[] = {
 
 /* ---- phi2 ---- */
 
-static const struct fs_hf_entry phi2_config[] = {
-    KEY("hidden_size", "embedding_length"),
-    COUNT_OF("intermediate_size", "blk.%.ffn_up.weight", fs_hf_write_rows),
-    CALL("num_hidden_layers", fs_hf_write_n_layer),
-    KEY("num_attention_heads", "attention.head_count"),
-    CALL("num_key_value_heads", fs_hf_write_n_head_kv),
-    KEY("max_position_embeddings", "context_length"),
-    JSON("hidden_act", "\"gelu_new\""),
-    JSON("qk_layernorm", "false"),
-    END_OF_CONFIG,
-};
-
 const struct fs_hf_row fs_hf_rows_gpt[] = {
     {"gpt2", "GPT2LMHeadModel", "gpt2", &gguf_naming_gpt2, .needs = {"blk.%.attn_qkv.bias"},
      .config = CONFIG(TABLE(gpt_config), JSON("activation_function", "\"gelu_new\""))},
@@ -163,7 +139,11 @@ const struct fs_hf_row fs_hf_rows_gpt[] = {
      .config = CONFIG(TABLE(gpt_config), JSON("activation_function", "\"gelu_new\""),
                       KEY("rotary_dim", "rope.dimension_count"))},
     {"bloom", "BloomForCausalLM", "bloom", &gguf_naming_bloom, .has_layout = true,
-     .needs = {"blk.%.attn_qkv.bias"}, .config = CONFIG(TABLE(bloom_config))},
+     .needs = {"blk.%.attn_qkv.bias"},
+     .config = CONFIG(KEY("hidden_size", "embedding_length"), CALL("n_layer", fs_hf_write_n_layer),
+                      KEY("n_head", "attention.head_count"),
+                      KEY("layer_norm_epsilon", "attention.layer_norm_epsilon"),
+                      KEY_OR("seq_length", "context_length", ""))},
     {"gptneox", "GPTNeoXForCausalLM", "gpt_neox", &gguf_naming_gpt_neox, .has_layout = true,
      .config = CONFIG(TABLE(gptneox_config))},
     {"falcon", "FalconForCausalLM", "falcon", &gguf_naming_falcon, .applies = has_two_norms,
@@ -173,6 +153,9 @@ const struct fs_hf_row fs_hf_rows_gpt[] = {
     {"mpt", "MptForCausalLM", "mpt", &gguf_naming_mpt, .config = CONFIG(TABLE(mpt_config))},
     {"dbrx", "DbrxForCausalLM", "dbrx", &gguf_naming_dbrx, .config = CONFIG(TABLE(dbrx_config))},
     {"phi2", "PhiForCausalLM", "phi", &gguf_naming_phi, .needs = {"blk.%.attn_q.bias"},
-     .config = CONFIG(TABLE(phi2_config), LAYER_NORM, PARTIAL_ROPE)},
+     .config = CONFIG(
+         COMMON_SIZES, COUNT_OF("intermediate_size", "blk.%.ffn_up.weight", fs_hf_write_rows),
+         CALL("num_key_value_heads", fs_hf_write_n_head_kv), JSON("hidden_act", "\"gelu_new\""),
+         JSON("qk_layernorm", "false"), LAYER_NORM, PARTIAL_ROPE)},
     {.architecture = NULL},
 };

@@ -24,9 +24,8 @@ static const struct fs_hf_entry linear_config[] = {
 };
 
 static const struct fs_hf_entry experts_config[] = {
-    KEY("num_experts", "expert_count"),
-    KEY("num_experts_per_tok", "expert_used_count"),
-    KEY("moe_intermediate_size", "expert_feed_forward_length"),
+    NUM_EXPERTS,
+    EXPERT_WIDTH,
     KEY("shared_expert_intermediate_size", "expert_shared_feed_forward_length"),
     JSON("norm_topk_prob", "true"),
     END_OF_CONFIG,
@@ -45,9 +44,8 @@ static const struct fs_hf_entry lfm2_config[] = {
 };
 
 static const struct fs_hf_entry lfm2moe_config[] = {
-    KEY("moe_intermediate_size", "expert_feed_forward_length"),
-    KEY("num_experts", "expert_count"),
-    KEY("num_experts_per_tok", "expert_used_count"),
+    EXPERT_WIDTH,
+    NUM_EXPERTS,
     CALL("num_dense_layers", fs_hf_write_n_dense),
     KEY_OR("routed_scaling_factor", "expert_weights_scale", "1.0"),
     HAS("use_expert_bias", "blk.%.exp_probs_b.bias"),
@@ -73,12 +71,9 @@ static void write_full_n_head_kv(struct fs_hf_config *config, const struct fs_hf
 }
 
 static const struct fs_hf_entry mimo2_config[] = {
-    KEY("hidden_size", "embedding_length"),
+    COMMON_SIZES,
     KEY_OR("intermediate_size", "feed_forward_length", ""),
-    CALL("num_hidden_layers", fs_hf_write_n_layer),
-    KEY("num_attention_heads", "attention.head_count"),
     CALL("num_key_value_heads", write_full_n_head_kv),
-    KEY("max_position_embeddings", "context_length"),
     KEY("v_head_dim", "attention.value_length"),
     KEY_OR("attention_value_scale", "attention.value_scale", "null"),
     WINDOW,
@@ -87,11 +82,10 @@ static const struct fs_hf_entry mimo2_config[] = {
     CALL_WITH("partial_rotary_factor", fs_hf_write_new_rope_by_type, 10000),
     KEY("n_routed_experts", "expert_count"),
     KEY("num_experts_per_tok", "expert_used_count"),
-    KEY("moe_intermediate_size", "expert_feed_forward_length"),
+    EXPERT_WIDTH,
     JSON("routed_scaling_factor", "1.0"),
     JSON("norm_topk_prob", "true"),
-    KEY_OR("n_group", "expert_group_count", "1"),
-    KEY_OR("topk_group", "expert_group_used_count", "1"),
+    EXPERT_GROUPS,
     END_OF_CONFIG,
 };
 

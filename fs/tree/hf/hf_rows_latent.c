@@ -40,16 +40,13 @@ static void write_latent_widths(struct fs_hf_config *config, const struct fs_hf_
 }
 
 static const struct fs_hf_entry latent_config[] = {
-    KEY("hidden_size", "embedding_length"),
+    COMMON_SIZES,
     KEY("intermediate_size", "feed_forward_length"),
-    CALL("num_hidden_layers", fs_hf_write_n_layer),
-    KEY("num_attention_heads", "attention.head_count"),
-    KEY("max_position_embeddings", "context_length"),
     COUNT_OF("q_lora_rank", "blk.%.attn_q_a.weight", write_rank),
     KEY("kv_lora_rank", "attention.kv_lora_rank"),
     CALL("widths", write_latent_widths),
     HAS("attention_bias", "blk.%.attn_kv_a_mqa.bias"),
-    HAS("mlp_bias", "blk.%.ffn_up.bias"),
+    MLP_BIAS,
     CALL_WITH("rope", fs_hf_write_rope, 10),
     END_OF_CONFIG,
 };
@@ -81,11 +78,8 @@ static const struct fs_hf_entry minicpm3_config[] = {
 /* ---- kimi-linear: latent attention in some layers, linear in the others ---- */
 
 static const struct fs_hf_entry kimi_config[] = {
-    KEY("hidden_size", "embedding_length"),
+    COMMON_SIZES,
     KEY_OR("intermediate_size", "feed_forward_length", ""),
-    CALL("num_hidden_layers", fs_hf_write_n_layer),
-    KEY("num_attention_heads", "attention.head_count"),
-    KEY("max_position_embeddings", "context_length"),
     COUNT_OF("q_lora_rank", "blk.%.attn_q_a.weight", write_rank),
     KEY("kv_lora_rank", "attention.kv_lora_rank"),
     CALL("widths", write_latent_widths),
@@ -98,7 +92,7 @@ static const struct fs_hf_entry kimi_config[] = {
     KEY("num_experts", "expert_count"),
     KEY("num_experts_per_token", "expert_used_count"),
     KEY_OR("num_shared_experts", "expert_shared_count", "0"),
-    KEY("moe_intermediate_size", "expert_feed_forward_length"),
+    EXPERT_WIDTH,
     KEY_OR("routed_scaling_factor", "expert_weights_scale", "1.0"),
     JSON("moe_renormalize", "true"),
     KEY_OR("num_expert_group", "expert_group_count", "1"),

@@ -81,7 +81,7 @@ static const struct fs_hf_entry bamba_config[] = {
     COUNT_OF("attn_layer_indices", "blk.%.attn_q.weight", fs_hf_write_layers_with),
     ROPE,
     JSON("partial_rotary_factor", "0.5"),
-    HAS("mlp_bias", "blk.%.ffn_up.bias"),
+    MLP_BIAS,
     END_OF_CONFIG,
 };
 
@@ -98,9 +98,7 @@ static void write_granite_rotation(struct fs_hf_config *config, const struct fs_
 }
 
 static const struct fs_hf_entry granite_hybrid_config[] = {
-    KEY_OR("embedding_multiplier", "embedding_scale", "1.0"),
-    KEY_OR("residual_multiplier", "residual_scale", "1.0"),
-    CALL("attention_multiplier", fs_hf_write_attention_scale),
+    GRANITE_SCALES,
     KEY_OR("logits_scaling", "logit_scale", "1.0"),
     KEY_OR("num_local_experts", "expert_count", "0"),
     KEY_OR("num_experts_per_tok", "expert_used_count", "0"),
@@ -155,7 +153,7 @@ static const struct fs_hf_entry jamba_config[] = {
 static const struct fs_hf_entry falcon_h1_config[] = {
     KEY("mamba_d_ssm", "ssm.inner_size"),
     HAS("mamba_rms_norm", "blk.%.ssm_norm"),
-    HAS("mlp_bias", "blk.%.ffn_up.bias"),
+    MLP_BIAS,
     HAS("projectors_bias", "blk.%.ssm_out.bias"),
     ROPE,
     JSON("embedding_multiplier", "1.0"),
@@ -196,7 +194,7 @@ static const struct fs_hf_entry nemotron_h_config[] = {
     HAS("use_bias", "blk.%.ssm_in.bias"),
     HAS("mamba_proj_bias", "blk.%.ssm_in.bias"),
     ATTENTION_BIAS,
-    HAS("mlp_bias", "blk.%.ffn_up.bias"),
+    MLP_BIAS,
     JSON("mlp_hidden_act", "\"relu2\""),
     JSON("num_nextn_predict_layers", "0"),
     JSON("mtp_layers_block_type", "[]"),
@@ -207,12 +205,11 @@ static const struct fs_hf_entry nemotron_moe_config[] = {
     KEY("n_routed_experts", "expert_count"),
     KEY("num_experts_per_tok", "expert_used_count"),
     KEY_OR("n_shared_experts", "expert_shared_count", "1"),
-    KEY("moe_intermediate_size", "expert_feed_forward_length"),
+    EXPERT_WIDTH,
     KEY("moe_shared_expert_intermediate_size", "expert_shared_feed_forward_length"),
     KEY_OR("routed_scaling_factor", "expert_weights_scale", "1.0"),
     KEY_OR("norm_topk_prob", "expert_weights_norm", "false"),
-    KEY_OR("n_group", "expert_group_count", "1"),
-    KEY_OR("topk_group", "expert_group_used_count", "1"),
+    EXPERT_GROUPS,
     END_OF_CONFIG,
 };
 

@@ -1,24 +1,26 @@
 /* Members that several rows share. */
 #include "fs/tree/hf/hf_rows.h"
 
-const struct fs_hf_entry fs_hf_sizes[] = {
+const struct fs_hf_entry fs_hf_common_sizes[] = {
     KEY("hidden_size", "embedding_length"),
-    KEY("intermediate_size", "feed_forward_length"),
     CALL("num_hidden_layers", fs_hf_write_n_layer),
     KEY("num_attention_heads", "attention.head_count"),
-    CALL("num_key_value_heads", fs_hf_write_n_head_kv),
     KEY("max_position_embeddings", "context_length"),
+    END_OF_CONFIG,
+};
+
+const struct fs_hf_entry fs_hf_sizes[] = {
+    COMMON_SIZES,
+    KEY("intermediate_size", "feed_forward_length"),
+    CALL("num_key_value_heads", fs_hf_write_n_head_kv),
     END_OF_CONFIG,
 };
 
 /* Sizes of models that may lack dense layers. */
 const struct fs_hf_entry fs_hf_moe_sizes[] = {
-    KEY("hidden_size", "embedding_length"),
+    COMMON_SIZES,
     KEY_OR("intermediate_size", "feed_forward_length", ""),
-    CALL("num_hidden_layers", fs_hf_write_n_layer),
-    KEY("num_attention_heads", "attention.head_count"),
     CALL("num_key_value_heads", fs_hf_write_n_head_kv),
-    KEY("max_position_embeddings", "context_length"),
     END_OF_CONFIG,
 };
 
@@ -60,7 +62,6 @@ const struct fs_hf_entry fs_hf_routed_config[] = {
     CALL("first_k_dense_replace", fs_hf_write_n_dense),
     KEY_OR("routed_scaling_factor", "expert_weights_scale", "1.0"),
     KEY_OR("norm_topk_prob", "expert_weights_norm", "false"),
-    KEY_OR("n_group", "expert_group_count", "1"),
-    KEY_OR("topk_group", "expert_group_used_count", "1"),
+    EXPERT_GROUPS,
     END_OF_CONFIG,
 };

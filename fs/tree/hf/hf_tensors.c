@@ -1,6 +1,5 @@
 #include "fs/tree/hf/hf_tensors.h"
 
-#include "fs/tree/hf/hf_lines.h"
 #include "fs/tree/hf/hf_needs.h"
 #include "gguf/models/tensor_lists.h"
 #include "gguf/support/arrays.h"

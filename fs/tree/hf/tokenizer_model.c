@@ -29,11 +29,10 @@ static void write_bpe_head(const struct fs_vocabulary *vocabulary, struct fs_sin
         fs_sink_literal(sink, "null");
     fs_sink_literal(sink, ",\"continuing_subword_prefix\":null,\"end_of_word_suffix\":null,"
                           "\"fuse_unk\":false,\"byte_fallback\":");
-    fs_sink_literal(sink, has_bytes ? "true" : "false");
+    fs_tokenizer_bool(sink, has_bytes);
     fs_sink_literal(sink, ",\"ignore_merges\":");
-    fs_sink_literal(sink, vocabulary->pretokenizer && vocabulary->pretokenizer->is_merging_ignored
-                              ? "true"
-                              : "false");
+    fs_tokenizer_bool(sink,
+                      vocabulary->pretokenizer && vocabulary->pretokenizer->is_merging_ignored);
     fs_sink_literal(sink, ",\n\"vocab\":{\n");
 }
 
@@ -51,7 +50,7 @@ static void write_head(const struct fs_vocabulary *vocabulary, struct fs_sink *s
         else
             fs_sink_literal(sink, "null");
         fs_sink_literal(sink, ",\"byte_fallback\":");
-        fs_sink_literal(sink, fs_tokenizer_has_all_bytes(vocabulary) ? "true" : "false");
+        fs_tokenizer_bool(sink, fs_tokenizer_has_all_bytes(vocabulary));
         fs_sink_literal(sink, ",\n\"vocab\":[\n");
         break;
     case FS_WORDPIECE:

@@ -23,6 +23,11 @@ void fs_tokenizer_string(struct fs_sink *sink, const char *string)
     fs_json_string(sink, (struct gguf_string){string, strlen(string)});
 }
 
+void fs_tokenizer_bool(struct fs_sink *sink, bool is_true)
+{
+    fs_sink_literal(sink, is_true ? "true" : "false");
+}
+
 static struct gguf_string skip(struct gguf_string text, size_t n_bytes)
 {
     return (struct gguf_string){text.data + n_bytes, text.length_bytes - n_bytes};

@@ -16,6 +16,9 @@ const struct fs_vocabulary *fs_tokenizer_load(const struct fs_tree *tree, struct
 /* Write a string with its quotes. */
 void fs_tokenizer_string(struct fs_sink *sink, const char *string);
 
+/* Write true or false. */
+void fs_tokenizer_bool(struct fs_sink *sink, bool is_true);
+
 /* Return true if there is a token of the type BYTE for each byte. */
 bool fs_tokenizer_has_all_bytes(const struct fs_vocabulary *vocabulary);
 

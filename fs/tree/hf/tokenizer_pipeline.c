@@ -21,11 +21,6 @@
     "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"" GGUF_SPACE_MARK "\"}"
 #define PREPEND "{\"type\":\"Prepend\",\"prepend\":\"" GGUF_SPACE_MARK "\"}"
 
-static void write_bool(struct fs_sink *sink, bool is_true)
-{
-    fs_sink_literal(sink, is_true ? "true" : "false");
-}
-
 /*
  * The tables of marks and punctuation in BertNormalizer and BertPreTokenizer are of Unicode 8; a
  * regular expression finds later ones.
@@ -35,9 +30,9 @@ static void write_bert_normalizer(const struct fs_vocabulary *vocabulary, struct
     fs_sink_literal(sink, "{\"type\":\"Sequence\",\"normalizers\":["
                           "{\"type\":\"BertNormalizer\",\"clean_text\":true,"
                           "\"handle_chinese_chars\":true,\"strip_accents\":");
-    write_bool(sink, vocabulary->is_stripped);
+    fs_tokenizer_bool(sink, vocabulary->is_stripped);
     fs_sink_literal(sink, ",\"lowercase\":");
-    write_bool(sink, vocabulary->is_lowered);
+    fs_tokenizer_bool(sink, vocabulary->is_lowered);
     fs_sink_literal(sink, "}");
     if (vocabulary->is_stripped)
         fs_sink_literal(sink, ",{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"\\\\p{Mn}\"},"

@@ -6,38 +6,19 @@
 double fs_array_number(const struct gguf_array *array, uint64_t index)
 {
     const struct gguf_value value = fs_array_element(array, index);
+    double number = 0;
 
-    switch (value.type) {
-    case GGUF_FLOAT32:
-        return (double)value.f32;
-    case GGUF_FLOAT64:
-        return value.f64;
-    case GGUF_BOOL:
-        return value.boolean;
-    case GGUF_INT8:
-    case GGUF_INT16:
-    case GGUF_INT32:
-    case GGUF_INT64:
-        return (double)value.i64;
-    default:
-        return (double)value.u64;
-    }
-}
-
-static struct gguf_cursor cursor_at(const struct gguf_array *array, uint64_t offset)
-{
-    struct gguf_cursor cursor = gguf_array_begin(array);
-
-    cursor.offset += offset;
-    return cursor;
+    gguf_value_to_double(&value, &number);
+    return number;
 }
 
 struct gguf_value fs_array_element(const struct gguf_array *array, uint64_t index)
 {
     const enum gguf_value_type type = array->element_type;
-    struct gguf_cursor cursor = cursor_at(array, index * gguf_value_type_bytes(type));
+    struct gguf_cursor cursor = gguf_array_begin(array);
     struct gguf_value value;
 
+    cursor.offset += index * gguf_value_type_bytes(type);
     gguf_array_next(&cursor, type, &value);
     return value;
 }
