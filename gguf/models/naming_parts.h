@@ -36,7 +36,7 @@ extern const struct gguf_rename gguf_names_block_sparse[];   /* block_sparse_moe
 extern const struct gguf_rename gguf_names_choice_bias[];    /* mlp.gate.e_score_correction_bias */
 extern const struct gguf_rename gguf_names_granite_experts[];
 
-/* What follows the names of a model's own; rotated rows come before. */
+/* Rules after a model's own names; rotated rows come before. */
 #define DENSE_RULES  gguf_names_embedding, gguf_names_norm, gguf_names_attention, gguf_names_mlp
 #define EXPERT_RULES DENSE_RULES, gguf_names_experts
 
