@@ -1,7 +1,7 @@
 #include "fs/command/commands.h"
 
 #include "fs/command/terminal.h"
-#include "fs/mount/mount_status.h"
+#include "fs/mount/requests.h"
 #include "fs/mount/requirements.h"
 #include "fs/tree/output/json.h"
 #include "gguf/support/exit_status.h"

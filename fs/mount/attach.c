@@ -1,7 +1,7 @@
 #define FUSE_USE_VERSION 314
 #include "fs/mount/attach.h"
 
-#include "fs/mount/complain.h"
+#include "fs/mount/log.h"
 #include "fs/mount/requirements.h"
 
 #include <fuse_lowlevel.h>

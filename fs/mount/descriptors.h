@@ -1,6 +1,8 @@
-/* Passes open descriptors from the keeper of a mount to its server. */
+/* Open descriptors: passed from the keeper of a mount to its server, or left open by the caller. */
 #ifndef GGUFS_FS_DESCRIPTORS_H
 #define GGUFS_FS_DESCRIPTORS_H
+
+#include "gguf/files.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,5 +18,11 @@ bool fs_send_descriptors(int socket, const int *descriptors, size_t n);
  * or if the socket does not block and has no message. A signal handler may call this.
  */
 int fs_receive_descriptor(int socket);
+
+/*
+ * Close all descriptors except 0, 1, 2, the descriptors of `files`, and `other` unless it is -1.
+ * Otherwise they would stay open as long as the daemon lives. Returns 0 or -ENOMEM.
+ */
+int fs_close_inherited(const struct gguf_files *files, int other);
 
 #endif

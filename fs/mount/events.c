@@ -1,6 +1,5 @@
 #include "fs/mount/events.h"
 
-#include "fs/mount/complain.h"
 #include "fs/mount/datagram_socket.h"
 #include "fs/mount/log.h"
 

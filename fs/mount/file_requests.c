@@ -1,4 +1,4 @@
-#include "fs/mount/file_requests.h"
+#include "fs/mount/requests.h"
 
 #include "fs/mount/reply_buffer.h"
 #include "fs/mount/inodes.h"

@@ -1,6 +1,6 @@
 /*
  * The log of a mount: its start and end, and what goes wrong while it is served. Any thread of the
- * server and the keeper may write to it.
+ * server and the keeper may write to it. Also errors about paths before there is a mount.
  */
 #ifndef GGUFS_FS_LOG_H
 #define GGUFS_FS_LOG_H
@@ -39,5 +39,12 @@ void fs_log_begin(void);
 void fs_log(int priority, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void fs_log_list(int priority, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
+
+/*
+ * Print "ggufs: PATH: " and the message to stderr, with control characters escaped. If `command` is
+ * not NULL, append ": COMMAND PATH", a remedy, with the path quoted for a shell.
+ */
+void fs_complain(const char *path, const char *command, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -1,6 +1,6 @@
 #include "fs/mount/mountpoint.h"
 
-#include "fs/mount/complain.h"
+#include "fs/mount/log.h"
 #include "fs/mount/requirements.h"
 #include "gguf/support/strings.h"
 

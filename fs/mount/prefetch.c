@@ -1,6 +1,5 @@
 #include "fs/mount/prefetch.h"
 
-#include "fs/mount/complain.h"
 #include "fs/mount/log.h"
 #include "gguf/support/thread_start.h"
 

@@ -1,16 +1,18 @@
 #include "fs/mount/requests.h"
 
 #include "fs/mount/attach.h"
-#include "fs/mount/file_requests.h"
-#include "fs/mount/nfs_handles.h"
-#include "fs/mount/mount_status.h"
 #include "fs/mount/inodes.h"
 #include "fs/tree/attributes.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 /* Seconds. The kernel's cache stays valid until fs/mount/changes.c invalidates it. */
 #define FOREVER 1e9
@@ -77,7 +79,7 @@ static void on_init(void *data, struct fuse_conn_info *connection)
     /* No more than fs_attach() has set in the kernel. */
     connection->max_readahead = FS_READ_AHEAD_BYTES;
     connection->max_background = MAX_BACKGROUND;
-    connection->want |= connection->capable & FUSE_CAP_EXPORT_SUPPORT; /* see nfs_handles.h */
+    connection->want |= connection->capable & FUSE_CAP_EXPORT_SUPPORT; /* see inodes.h */
     /* Nothing is ever written, so there is nothing to write back or to truncate. */
     connection->want &= ~(unsigned)(FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_ATOMIC_O_TRUNC);
     /* Splicing goes through pipes, which is slower than copying here and takes more calls. */
@@ -217,6 +219,34 @@ static void reply_attribute(fuse_req_t request, const struct fs_sink *sink, size
         fuse_reply_buf(request, sink->out, (size_t)sink->position);
 }
 
+static void write_number(struct fs_sink *sink, const char *name, uint64_t number)
+{
+    fs_sink_print(sink, "%s %" PRIu64 "\n", name, number);
+}
+
+/* Write the value of FS_STATUS_ATTRIBUTE, which is shorter than FS_ATTRIBUTES_BYTES. */
+static void write_mount_status(const struct fs_server *server, struct fs_sink *sink)
+{
+    const struct fs_activity *activity = server->activity;
+
+    fs_sink_print(sink, "version %s\n", GGUFS_VERSION);
+    write_number(sink, "pid", (uint64_t)getpid());
+    write_number(sink, "uptime_seconds", fs_activity_uptime_seconds(activity));
+    write_number(sink, "idle_seconds", fs_activity_idle_seconds(activity));
+    write_number(sink, "timeout_seconds", server->timeout_seconds);
+    write_number(sink, "requests", activity->n_requests);
+    write_number(sink, "read_bytes", activity->n_read_bytes);
+    write_number(sink, "read_failures", server->failures.n);
+#ifdef __GLIBC__
+    {
+        const struct mallinfo2 memory = mallinfo2();
+
+        /* Blocks in use: the copied metadata, the tree, caches, buffers of replies. */
+        write_number(sink, "memory_bytes", memory.uordblks + memory.hblkhd);
+    }
+#endif
+}
+
 static void on_getxattr(fuse_req_t request, fuse_ino_t inode, const char *name, size_t room)
 {
     char value[FS_ATTRIBUTES_BYTES];
@@ -225,7 +255,7 @@ static void on_getxattr(fuse_req_t request, fuse_ino_t inode, const char *name, 
     int result = 0;
 
     if (inode == FUSE_ROOT_ID && strcmp(name, FS_STATUS_ATTRIBUTE) == 0)
-        fs_mount_status_write(server, &sink);
+        write_mount_status(server, &sink);
     else
         result = fs_attribute_write(server->tree, fs_node_of_inode(server, inode), name, &sink);
     if (result < 0)

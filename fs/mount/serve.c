@@ -1,10 +1,8 @@
 #include "fs/mount/serve.h"
 
 #include "fs/mount/attach.h"
-#include "fs/mount/complain.h"
 #include "fs/mount/daemon.h"
 #include "fs/mount/events.h"
-#include "fs/mount/inherited.h"
 #include "fs/mount/log.h"
 #include "fs/mount/prefetch.h"
 #include "fs/mount/requests.h"

@@ -19,7 +19,7 @@ struct fs_server {
     uid_t uid;
     gid_t gid;
     mode_t mode_mask;         /* mask for the mode bits that are shown */
-    uint32_t generation;      /* of all inodes but the root's; see nfs_handles.h */
+    uint32_t generation;      /* of all inodes but the root's; see inodes.h */
     unsigned max_read;        /* of the mount, in bytes; 0: the kernel's default */
     bool direct_io;           /* the kernel caches nothing */
     bool keep_cache;          /* the kernel keeps contents between opens */

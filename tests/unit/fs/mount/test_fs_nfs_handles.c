@@ -1,5 +1,5 @@
 /* fs/mount/inodes: what file handles refer to. */
-#include "fs/mount/nfs_handles.h"
+#include "fs/mount/inodes.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

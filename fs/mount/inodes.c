@@ -1,7 +1,6 @@
-#include "fs/mount/nfs_handles.h"
+#include "fs/mount/inodes.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 
 bool fs_nfs_is_below(const struct fs_nodes *nodes, fs_node_index directory, fs_node_index node)
