@@ -60,7 +60,6 @@ COVERED_BY = {
     "fs/mount/mountpoint.c": "test_mountpoint/test_swapped",
     "fs/mount/prefetch.c": "test_loading",
     "fs/mount/read_failures.c": "test_faults",
-    "fs/mount/request_workers.c": "test_stalled_source",
     "fs/mount/requests.c": "test_read",
     "fs/mount/requirements.c": "test_containers/test_device_that_the_control_group_denies",
     "fs/mount/serve.c": "test_daemon",
