@@ -103,6 +103,8 @@ class TestRotation(model_files.ModelTestCase):
         values = np.linspace(1, 3, WIDTH // 2, dtype=np.float32)
         for architecture in ("llama", "minicpm", "exaone"):
             self.check(plain / values, 1, architecture, {"rope_freqs": values})
+            if architecture == "exaone":
+                continue  # has no factors for long contexts
             self.check(plain / values, 1.5, architecture,
                        {"rope_factors_short": values, "rope_factors_long": 2 * values},
                        rope__scaling__attn_factor=1.5, rope__scaling__original_context_length=2048)

@@ -64,7 +64,7 @@ static size_t index_of(const struct run_key_reader *reader, const char *key, siz
 {
     size_t n;
 
-    if (layer < reader->n_needed || reader->n_needed == 0 ||
+    if (layer == RUN_SCALAR || layer < reader->n_needed || reader->n_needed == 0 ||
         !run_metadata_numbers(reader->metadata, key, &n))
         return layer;
     return n >= reader->n_needed && layer >= n ? n - 1 : layer;
@@ -85,7 +85,7 @@ void run_read_u32_at(struct run_key_reader *reader, const char *key, size_t laye
 
 void run_read_u32(struct run_key_reader *reader, const char *key, uint32_t max, uint32_t *value)
 {
-    run_read_u32_at(reader, key, 0, max, value);
+    run_read_u32_at(reader, key, RUN_SCALAR, max, value);
 }
 
 void run_read_float_at(struct run_key_reader *reader, const char *key, size_t layer, float *value)
@@ -102,7 +102,7 @@ void run_read_float_at(struct run_key_reader *reader, const char *key, size_t la
 
 void run_read_float(struct run_key_reader *reader, const char *key, float *value)
 {
-    run_read_float_at(reader, key, 0, value);
+    run_read_float_at(reader, key, RUN_SCALAR, value);
 }
 
 bool run_read_bool(struct run_key_reader *reader, const char *key)

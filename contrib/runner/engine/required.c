@@ -36,9 +36,18 @@ static void refuse(struct run_loader *loader, const struct run_hparams *hparams,
 void run_require_ends(struct run_loader *loader, const struct run_hparams *hparams)
 {
     struct gguf_missing_tensor missing;
+    char beyond[sizeof "blk.4294967295."];
+    const char *name;
 
+    snprintf(beyond, sizeof beyond, "blk.%u.", hparams->n_stored);
+    name = run_weights_starting(loader->weights, beyond);
     if (!gguf_check_model_tensors(hparams->model, has_tensor, loader->weights, &missing))
         refuse(loader, hparams, &missing);
+    else if (name)
+        run_loader_refuse(loader,
+                          "tensors/%s: %s.block_count is %u, so there is no such layer; the key or "
+                          "the file is wrong: get it again, or set the key with ggufs --set",
+                          name, hparams->name, hparams->n_stored);
 }
 
 void run_require_layer(struct run_loader *loader, const struct run_hparams *hparams, uint32_t index)
@@ -97,8 +106,8 @@ static void check_name(const struct comparison *layers, const char *name, size_t
     other_is_there = run_weights_has(loader->weights, other);
     if (is_there && !run_weights_is_used(loader->weights, full))
         run_loader_refuse(loader,
-                          "tensors/%s: other tensors of the layer take its place; the file is "
-                          "inconsistent: get it again, or convert the model again",
+                          "tensors/%s: not used, since other tensors of the layer or the metadata "
+                          "leave it out; get the file again, or convert the model again",
                           full);
     else if (is_there != other_is_there && strcmp(end, ".scale") != 0 && loader->code == 0)
         loader->code =

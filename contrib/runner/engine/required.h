@@ -10,8 +10,9 @@
 #include "contrib/runner/engine/loader.h"
 
 /*
- * Fail with -ENOENT if a tensor outside of layers is missing, or one of layer `index`. The message
- * names it and the rule.
+ * Fail with -ENOENT if a tensor outside of layers is missing, or one of layer `index`, and with
+ * -EINVAL if there are more layers than the metadata say. The message names the tensor and the
+ * rule.
  */
 void run_require_ends(struct run_loader *loader, const struct run_hparams *hparams);
 void run_require_layer(struct run_loader *loader, const struct run_hparams *hparams,

@@ -356,6 +356,8 @@ static int find_number(const struct run_metadata *metadata, const char *key, siz
     if (!value)
         return run_metadata_status(metadata, failure);
     key = full_key(metadata, key, buffer);
+    if (value->kind == ARRAY && index == RUN_SCALAR)
+        return run_fail(failure, -EINVAL, "metadata: %s: an array, not one number", key);
     if (value->kind == ARRAY && index >= value->n_numbers)
         return run_fail(failure, -EINVAL, "metadata: %s: %zu values, layer %zu has none", key,
                         value->n_numbers, index);
@@ -403,7 +405,7 @@ int run_metadata_double(const struct run_metadata *metadata, const char *key, do
                         struct run_failure *failure)
 {
     double number = 0;
-    int found = find_number(metadata, key, 0, &number, failure);
+    int found = find_number(metadata, key, RUN_SCALAR, &number, failure);
 
     if (found <= 0)
         return found;
@@ -414,7 +416,7 @@ int run_metadata_double(const struct run_metadata *metadata, const char *key, do
 int run_metadata_u32(const struct run_metadata *metadata, const char *key, uint32_t max,
                      uint32_t *value, struct run_failure *failure)
 {
-    return run_metadata_u32_at(metadata, key, 0, max, value, failure);
+    return run_metadata_u32_at(metadata, key, RUN_SCALAR, max, value, failure);
 }
 
 int run_metadata_need_u32(const struct run_metadata *metadata, const char *key, uint32_t min,

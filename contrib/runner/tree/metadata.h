@@ -70,8 +70,11 @@ int run_metadata_each(const struct run_metadata *metadata, const char *key, run_
 /*
  * Store the key's number, or element `index` of its array (values that differ by layer). If the key
  * is missing, `*value` keeps the caller's default and the result is 0. Booleans count as 0 and 1.
- * -EINVAL if it is not a number, not an integer, out of range, or if the array is too short.
+ * -EINVAL if it is not a number, not an integer, out of range, or if the array is too short. With
+ * `index` RUN_SCALAR, an array is an error: the key has one value for all layers.
  */
+#define RUN_SCALAR SIZE_MAX
+
 int run_metadata_u32_at(const struct run_metadata *metadata, const char *key, size_t index,
                         uint32_t max, uint32_t *value, struct run_failure *failure);
 int run_metadata_float_at(const struct run_metadata *metadata, const char *key, size_t index,

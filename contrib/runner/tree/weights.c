@@ -7,6 +7,7 @@
 #include "gguf/support/limits.h"
 #include "gguf/support/file_status.h"
 #include "gguf/support/arrays.h"
+#include "gguf/support/strings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -104,6 +105,14 @@ static struct entry *find(const struct run_weights *weights, const char *name)
 bool run_weights_has(const struct run_weights *weights, const char *name)
 {
     return find(weights, name) != NULL;
+}
+
+const char *run_weights_starting(const struct run_weights *weights, const char *start)
+{
+    for (size_t i = 0; i < weights->n_entries; i++)
+        if (gguf_text_starts_with(weights->entries[i].name, start))
+            return weights->entries[i].name;
+    return NULL;
 }
 
 int run_weights_open(int tree_fd, bool is_private, struct run_weights **out,

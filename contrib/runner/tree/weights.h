@@ -27,6 +27,9 @@ size_t run_weights_count(const struct run_weights *weights);
 /* Return true if the tree has a tensor of that name. */
 bool run_weights_has(const struct run_weights *weights, const char *name);
 
+/* Return the first name that begins with `start`, or NULL. It belongs to `weights`. */
+const char *run_weights_starting(const struct run_weights *weights, const char *start);
+
 /*
  * Maps the bytes of a tensor: in the model file if it is the mounted file, so that its pages are in
  * memory once, or else `raw` of the tree. -ENOENT if the tensor is missing, -EINVAL if the list and

@@ -231,12 +231,20 @@ class TestMissing(MissingTestCase):
         self.assertEqual(
             (EX_OK, expected, "ggufs-run: 1 tensor is not used: blk.0.attn_kind.weight\n"),
             self.logits(self.write_model("one.gguf", "llama", tensors)))
-        tensors = {**tensors, "blk.2.attn_norm.weight": [N_EMBD], "mm.0.weight": [4],
+        tensors = {**tensors, "blk.1.attn_kind.weight": [4], "mm.0.weight": [4],
                    "v.patch_embd.weight": [4], "z": [1]}
         status, logits, err = self.logits(self.write_model("more.gguf", "llama", tensors))
         self.assertEqual((EX_OK, expected), (status, logits))
         self.assertEqual("ggufs-run: 5 tensors are not used: blk.0.attn_kind.weight, "
-                         "blk.2.attn_norm.weight, mm.0.weight, ...\n", err)
+                         "blk.1.attn_kind.weight, mm.0.weight, ...\n", err)
+
+    def test_more_layers_than_the_metadata_say(self):
+        tensors = {**tensors_of("llama"), "blk.2.attn_norm.weight": [N_EMBD]}
+        model = self.write_model("more.gguf", "llama", tensors)
+        self.assertEqual(
+            (EX_DATAERR, b"", f"ggufs-run: {model}: tensors/blk.2.attn_norm.weight: llama.block_count is 2, so there "
+             "is no such layer; the key or the file is wrong: get it again, or set the key with ggufs --set\n"),
+            self.logits(model))
 
     def test_a_list_that_is_no_list(self):
         copy = self.copy_tree(self.write_model("model.gguf", "llama", tensors_of("llama")))

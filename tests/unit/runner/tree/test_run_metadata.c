@@ -251,7 +251,7 @@ Test(run_metadata, whole_numbers)
         {"null", 10, -EINVAL, 0},
         {"{}", 10, -EINVAL, 0},
         {"[]", 10, -EINVAL, 0},
-        {"[4]", 10, 0, 4},
+        {"[4]", 10, -EINVAL, 0},
         {"[[4]]", 10, -EINVAL, 0},
         {"[null]", 10, -EINVAL, 0},
         {"-0.0", 10, 0, 0},
@@ -294,7 +294,7 @@ Test(run_metadata, arrays_with_a_value_per_layer)
     cr_expect_eq(number, 2.5f);
     cr_expect_eq(run_metadata_u32_at(metadata, ".a", 3, 10, &value, &failure), -EINVAL);
     cr_expect_str_eq(failure.text, "metadata: llama.a: 3 values, layer 3 has none");
-    cr_expect_eq(run_metadata_u32_at(metadata, ".a", SIZE_MAX, 10, &value, &failure), -EINVAL);
+    cr_expect_eq(run_metadata_u32_at(metadata, ".a", RUN_SCALAR, 10, &value, &failure), -EINVAL);
     cr_expect_eq(run_metadata_u32_at(metadata, "b", 1000, 10, &value, &failure), 0);
     cr_expect_eq(value, 8u, "a single value applies to all layers");
     run_metadata_close(metadata);
