@@ -5,7 +5,7 @@
 
 /* Names from llama.cpp's common/arg.cpp. */
 const struct run_foreign_option run_foreign_options[] = {
-    /* Where to compute, and how fast: the CPU is the only device, and weights are always mapped. */
+    /* Devices and memory: the CPU is the only device, and weights are always mapped. */
     {"-ngl --gpu-layers --n-gpu-layers -mg --main-gpu -sm --split-mode -ts --tensor-split -dev "
      "--device -ncmoe --n-cpu-moe -ot --override-tensor -fitt --fit-target -fitc --fit-ctx "
      "-ub --ubatch-size -tb --threads-batch --prio --poll --numa",

@@ -60,7 +60,7 @@ Test(run_tokenizer, bos_and_eos_keys)
     run_tokenizer_close(tokenizer);
 }
 
-/* Old files have no scores: lower ids are merged first. The user is told of every missing key. */
+/* Old files have no scores: lower ids are merged first. A note names every missing key. */
 Test(run_tokenizer, sentencepiece_without_scores)
 {
     static const char tokens[] =
