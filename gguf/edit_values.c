@@ -347,7 +347,7 @@ int gguf_edit_value_make(struct gguf_edit_value *value, struct gguf_string key,
     snprintf(place, sizeof place, "key %s", gguf_quote(key).text);
     result =
         gguf_edit_parse_json(json->valuestring, strlen(json->valuestring), place, &array, report);
-    if (result == 0)
+    if (array)
         result = set_array(&job, array, type.element);
     cJSON_Delete(array);
     return result;

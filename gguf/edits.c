@@ -1,10 +1,13 @@
 #include "gguf/edits.h"
 
+#include "gguf/models/key_lists.h"
 #include "gguf/validate.h"
 
 #include <cJSON.h>
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -202,34 +205,87 @@ void gguf_edits_free(struct gguf_edits *edits)
 
 /* ---- the model ---- */
 
-/* Refuse a value of unknown type. A text like "u99:8" has a part where a type would be. */
+/*
+ * Return the part before the colon of a text like "u99:8", which was probably meant as a type, or
+ * an empty string.
+ */
+static struct gguf_string find_unknown_type(const struct gguf_edit *edit)
+{
+    const char *text = edit->is_text && !edit->is_type_given ? edit->value->valuestring : "";
+    const size_t length = strcspn(text, ": /");
+
+    return (struct gguf_string){text,
+                                isalpha((unsigned char)*text) && text[length] == ':' ? length : 0};
+}
+
+/* Return the type for a new key that its name or the edit's value suggests. */
+static const char *suggest_type(const struct gguf_edit *edit)
+{
+    const char *dot = strchr(edit->key.data, '.'), *text = edit->value->valuestring;
+    const double number = edit->value->valuedouble;
+    char *end;
+
+    switch (dot ? gguf_key_type(dot + 1) : GGUF_KEY_UINT32) {
+    case GGUF_KEY_FLOAT32:
+        return "f32";
+    case GGUF_KEY_BOOL:
+        return "bool";
+    case GGUF_KEY_STRING:
+        return "str";
+    case GGUF_KEY_UINT32: /* or unknown */
+        break;
+    }
+    if (!edit->is_text)
+        return number == floor(number) ? "u32" : "f32";
+    if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)
+        return "bool";
+    if (*text == '[')
+        return "arr";
+    strtod(text, &end);
+    if (end == text || *end != '\0')
+        return "str";
+    return text[strspn(text, "+-0123456789")] == '\0' ? "u32" : "f32";
+}
+
+/* Refuse a value without a type for a key that the model does not have. */
 static int refuse_untyped(const struct gguf_edit *edit, struct gguf_report *report)
 {
-    const char *text = edit->is_text ? edit->value->valuestring : "";
-    const size_t length = strcspn(text, ": /");
-    const bool has_unknown = length > 0 && text[length] == ':';
+    const struct gguf_string unknown = find_unknown_type(edit);
+    const bool has_unknown = unknown.length_bytes > 0;
+    const char *type = has_unknown ? "u32" : suggest_type(edit);
 
-    return gguf_error(
-        report, GGUF_RULE_EDIT, -EINVAL, gguf_at_key(edit->key, GGUF_NO_OFFSET),
-        "the model has no such key, and %s%s, for instance %s (types: " GGUF_EDIT_TYPES ")",
-        has_unknown ? gguf_quote((struct gguf_string){text, length}).text : "a new one",
-        has_unknown ? " is not a type for a new one" : " needs a type",
-        edit->is_text ? "KEY=u32:VALUE" : "{\"type\": \"u32\", \"value\": 8}");
+    return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, gguf_at_key(edit->key, GGUF_NO_OFFSET),
+                      "the model has no such key, and %s%s, for instance %s%s%s%s "
+                      "(types: " GGUF_EDIT_TYPES ")",
+                      has_unknown ? gguf_quote(unknown).text : "a new one",
+                      has_unknown ? " is not a type for a new one" : " needs a type",
+                      edit->is_text ? "KEY=" : "{\"type\": \"", type,
+                      edit->is_text ? ":VALUE" : "\", \"value\": VALUE}",
+                      strcmp(type, "u32") == 0 ? ", or f32 if it can have a fraction" : "");
 }
 
 /* Make the value of an edit. `key` is the model's, or NULL. */
 static int make_value(const struct gguf_edit *edit, const struct gguf_key *key,
                       struct gguf_edit_value *made, struct gguf_report *report)
 {
-    const bool is_known = edit->is_type_given && (edit->type.type != GGUF_ARRAY ||
-                                                  edit->type.element < GGUF_N_VALUE_TYPES);
-    struct gguf_edit_type old, new = edit->type;
+    const struct gguf_place place = gguf_at_key(edit->key, GGUF_NO_OFFSET);
+    const struct gguf_string unknown = find_unknown_type(edit);
+    struct gguf_edit_type old = edit->type, new = edit->type;
+    bool is_known = edit->is_type_given;
     int result;
 
     if (!key && edit->type.type == GGUF_N_VALUE_TYPES)
         return refuse_untyped(edit, report);
     if (key)
         old = gguf_edit_type_of(&key->value);
+    if (key && unknown.length_bytes > 0 && old.type != GGUF_STRING)
+        return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, place,
+                          "%s is not a type; leave it out, the key is %s (types: " GGUF_EDIT_TYPES
+                          ")",
+                          gguf_quote(unknown).text, gguf_edit_type_name(old).text);
+    /* "arr" leaves the type of the elements to an array that the model has. */
+    if (new.type == GGUF_ARRAY && old.type == GGUF_ARRAY &&new.element == GGUF_N_VALUE_TYPES)
+        is_known = false;
     if (key && !is_known)
         new = old;
     result = gguf_edit_value_make(made, edit->key, new, edit->value, edit->is_text, report);
@@ -238,7 +294,7 @@ static int make_value(const struct gguf_edit *edit, const struct gguf_key *key,
     new = gguf_edit_type_of(&made->value);
     if (old.type == new.type && old.element == new.element)
         return 0;
-    return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, gguf_at_key(edit->key, GGUF_NO_OFFSET),
+    return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, place,
                       "its type is %s, not %s; leave the type out, or remove the key first to give "
                       "it another type",
                       gguf_edit_type_name(old).text, gguf_edit_type_name(new).text);

@@ -1,9 +1,11 @@
 #include "gguf/key_checks.h"
 
+#include "gguf/models/key_lists.h"
 #include "gguf/models/tensor_names.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Return the key <architecture>.<name> if its value is an integer above 0, else NULL. */
 static const struct gguf_key *find_count(const struct gguf_model *model, const char *name)
@@ -71,6 +73,115 @@ void gguf_check_shape_keys(const struct gguf_model *model, struct gguf_report *r
         warn(kv_heads, report, "does not divide", "attention.head_count", heads->value.u64);
     check_rows(model, heads, "blk.0.attn_q.weight", report);
     check_rows(model, kv_heads, "blk.0.attn_k.weight", report);
+}
+
+static bool is_of_type(enum gguf_value_type type, enum gguf_key_type expected, bool any_width)
+{
+    switch (expected) {
+    case GGUF_KEY_UINT32:
+        return any_width ? gguf_value_type_is_integer(type) : type == GGUF_UINT32;
+    case GGUF_KEY_FLOAT32:
+        return type == GGUF_FLOAT32 ||
+               (any_width && (type == GGUF_FLOAT64 || gguf_value_type_is_integer(type)));
+    case GGUF_KEY_BOOL:
+        return type == GGUF_BOOL;
+    case GGUF_KEY_STRING:
+        return type == GGUF_STRING;
+    }
+    return false;
+}
+
+const char *gguf_wrong_type(const char *name, const struct gguf_value *value, bool any_width)
+{
+    static const char *const names[] = {[GGUF_KEY_UINT32] = "uint32",
+                                        [GGUF_KEY_FLOAT32] = "float32",
+                                        [GGUF_KEY_BOOL] = "bool",
+                                        [GGUF_KEY_STRING] = "string"};
+    const enum gguf_key_type expected = gguf_key_type(name);
+    const bool is_array = value->type == GGUF_ARRAY && gguf_key_may_be_array(name);
+    const enum gguf_value_type type = is_array ? value->array.element_type : value->type;
+
+    /* Arrays with the layers that have a window may hold bools. */
+    return is_of_type(type, expected, any_width || is_array) || (is_array && type == GGUF_BOOL)
+               ? NULL
+               : names[expected];
+}
+
+/* A model and its architecture. */
+struct listed {
+    const struct gguf_model *model;
+    char architecture[64];
+};
+
+static bool has_key(const void *user, const char *key)
+{
+    const struct listed *listed = user;
+    char name[sizeof listed->architecture + GGUF_KEY_NAME_BYTES];
+
+    snprintf(name, sizeof name, "%s.%s", listed->architecture, key);
+    return gguf_find_key(listed->model, key[0] == '/' ? key + 1 : name);
+}
+
+static bool has_embeddings(const struct gguf_model *model)
+{
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        if (gguf_string_equals(gguf_name_of(&model->tensors[i]), "token_embd.weight"))
+            return true;
+    }
+    return false;
+}
+
+/* Warn of listed keys of other types. */
+static void check_types(const struct listed *listed, const struct gguf_architecture *row,
+                        struct gguf_report *report)
+{
+    const size_t start = strlen(listed->architecture) + 1;
+
+    for (uint64_t i = 0; i < listed->model->n_keys; i++) {
+        const struct gguf_key *key = &listed->model->keys[i];
+        char name[GGUF_KEY_NAME_BYTES];
+        const char *type;
+
+        if (!gguf_string_starts_with(key->name, listed->architecture) ||
+            key->name.length_bytes <= start || key->name.length_bytes - start >= sizeof name ||
+            key->name.data[start - 1] != '.')
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)(key->name.length_bytes - start),
+                 key->name.data + start);
+        type = gguf_key_rule(row, name, NULL) == GGUF_KEY_UNUSED
+                   ? NULL
+                   : gguf_wrong_type(name, &key->value, false);
+        if (type)
+            gguf_warning(report, GGUF_RULE_NEEDED_KEYS, gguf_key_place(key),
+                         "its type is %s, it must be %s", gguf_value_type_name(key->value.type),
+                         type);
+    }
+}
+
+void gguf_check_needed_keys(const struct gguf_model *model, struct gguf_report *report)
+{
+    const struct gguf_key *key = gguf_find_key(model, "general.architecture");
+    struct listed listed = {.model = model};
+    const struct gguf_architecture *row;
+    const char *missing;
+    size_t length;
+    bool is_whole;
+
+    if (!key || key->value.type != GGUF_STRING ||
+        key->value.string.length_bytes >= sizeof listed.architecture || !has_embeddings(model))
+        return;
+    snprintf(listed.architecture, sizeof listed.architecture, "%.*s",
+             (int)key->value.string.length_bytes, key->value.string.data);
+    row = gguf_architecture_find(listed.architecture);
+    if (!row)
+        return;
+    check_types(&listed, row, report);
+    if (gguf_check_keys(row, has_key, &listed, &missing, &length))
+        return;
+    is_whole = missing[0] == '/';
+    gguf_warning(report, GGUF_RULE_NEEDED_KEYS, GGUF_NO_PLACE, "there is no key \"%s%s%.*s\"",
+                 is_whole ? "" : listed.architecture, is_whole ? "" : ".", (int)(length - is_whole),
+                 missing + is_whole);
 }
 
 #define TOKENS "tokenizer.ggml.tokens"

@@ -12,6 +12,20 @@
 void gguf_check_shape_keys(const struct gguf_model *model, struct gguf_report *report);
 
 /*
+ * Return NULL if the value of a key, which is written without "ARCHITECTURE.", has the type that
+ * llama.cpp reads, else the name of that type. With `any_width`, other integers will do, and other
+ * numbers for float32.
+ */
+const char *gguf_wrong_type(const char *name, const struct gguf_value *value, bool any_width);
+
+/*
+ * Warn of the first key that the lists of the architecture require and the model lacks, and of
+ * their keys whose type llama.cpp does not read. A file without "token_embd.weight", which is no
+ * language model, and unknown architectures are not checked.
+ */
+void gguf_check_needed_keys(const struct gguf_model *model, struct gguf_report *report);
+
+/*
  * Compare the vocabulary's keys with tokenizer.ggml.tokens. Report a warning for each of the lists
  * tokenizer.ggml.scores and .token_type of another length: runners refuse them or read past a
  * list's end. Report one for each key tokenizer.ggml.*_token_id or *_token_ids with an id that no

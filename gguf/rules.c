@@ -2,9 +2,9 @@
 
 #include <assert.h>
 
-#define DOWNLOAD_AGAIN "Download the file again, and compare its SHA256 with the one on its page."
+#define DOWNLOAD_AGAIN "Download the file again, and compare its SHA256 with its page's."
 #define DAMAGED                                                                                    \
-    DOWNLOAD_AGAIN " If they are equal, the mistake is in the published file: convert the "        \
+    DOWNLOAD_AGAIN " If they are equal, the published file is wrong: convert the "                 \
                    "original checkpoint with llama.cpp's convert_hf_to_gguf.py, and report it to " \
                    "the publisher."
 #define TOO_LARGE                                                                                  \
@@ -89,12 +89,20 @@ static const struct gguf_rule_text texts[GGUF_N_RULES] = {
         {"token-id", "The id of a special token is not in the vocabulary.",
          "Programs ignore the key and use a default, or refuse the file. Correct "
          "the key with --set, or remove it with --unset."},
+    [GGUF_RULE_CHAT_TEMPLATE] =
+        {"chat-template", "A chat template does not compile.",
+         "Give ggufs-run another with --chat-template, or set tokenizer.chat_template with --set."},
     [GGUF_RULE_SHAPE_KEYS] =
         {"shape-keys",
          "The number of layers or heads in the metadata does not fit the "
          "tensors.",
          "Programs refuse the model, or run a part of it. Correct the key with "
          "--set, or convert the original checkpoint again."},
+    [GGUF_RULE_NEEDED_KEYS] =
+        {"needed-keys",
+         "A key that models of the architecture have is missing, or of another type.",
+         "Programs refuse the model, or run another one. Set the key with --set, or "
+         "convert the original checkpoint again."},
     [GGUF_RULE_ORIGINAL_SHAPE] = {"original-shape",
                                   "A key with the shape that a tensor had before it was converted "
                                   "is ignored, because it fits no tensor.",

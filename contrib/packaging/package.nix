@@ -5,6 +5,7 @@
   pkg-config,
   cjson,
   fuse3,
+  libedit,
   libseccomp,
   libunistring,
   nettle,
@@ -22,6 +23,7 @@ stdenv.mkDerivation {
   buildInputs = [
     cjson
     fuse3
+    libedit
     libseccomp
     libunistring
     nettle

@@ -1,6 +1,7 @@
 #include "fs/command/arguments.h"
 
 #include "fs/command/terminal.h"
+#include "gguf/support/safe_print.h"
 #include "gguf/support/shard_names.h"
 
 #include <errno.h>
@@ -25,15 +26,25 @@ static bool is_file(const char *path)
     return stat(path, &status) == 0 && !S_ISDIR(status.st_mode);
 }
 
+/* Refuse the arguments of a command, with its line of the usage. `which` is a word or "". */
+static int refuse_arguments(const struct gguf_option_table *table, const struct fs_options *options,
+                            const char *what, const char *which)
+{
+    const bool has_name = options->command != FS_MOUNT;
+    const char *name = has_name ? gguf_option_command_name(table, options->command) : "";
+    const char *form = strstr(table->usage, table->program);
+
+    if (has_name)
+        form = strstr(form, name) - strlen(table->program) - 1;
+    fs_print_error("%s%s%s%s; usage: %.*s", name, has_name ? ": " : "", what, which,
+                   (int)strcspn(form, "\n"), form);
+    return -EINVAL;
+}
+
 static int fail_missing(const struct gguf_option_table *table, const struct fs_options *options,
                         const char *what)
 {
-    if (options->command == FS_MOUNT)
-        fs_print_error("%s", what);
-    else
-        fs_print_error("%s: %s", gguf_option_command_name(table, options->command), what);
-    fputs(table->usage, stderr);
-    return -EINVAL;
+    return refuse_arguments(table, options, what, "");
 }
 
 /* Refuse the name of a command without its dashes, unless there is a file of that name. */
@@ -43,7 +54,7 @@ static int check_for_command(const struct gguf_option_table *table, const char *
 
     if (stat(word, &status) == 0)
         return 0;
-    for (enum fs_command command = FS_INFO; command <= FS_STATUS; command++) {
+    for (enum fs_command command = FS_INFO; command < FS_N_COMMANDS; command++) {
         const char *name = gguf_option_command_name(table, command);
 
         if (strcmp(word, name + 2) == 0) {
@@ -52,6 +63,20 @@ static int check_for_command(const struct gguf_option_table *table, const char *
         }
     }
     return 0;
+}
+
+/* Refuse MOUNTPOINT MODEL, if no file can be meant by the first word. */
+static int check_order(const char *const *arguments, int n)
+{
+    if (n < 2 || is_file(arguments[0]) || gguf_has_model_ending(arguments[0]) ||
+        !is_file(arguments[1]) || count_shards(arguments + 1, n - 1) < n - 1)
+        return 0;
+    fprintf(stderr, "ggufs: the model comes first, then the mount point: ggufs ");
+    gguf_print_shell_word(stderr, arguments[1]);
+    fputc(' ', stderr);
+    gguf_print_shell_word(stderr, arguments[0]);
+    fputc('\n', stderr);
+    return -EINVAL;
 }
 
 /* MODEL MOUNTPOINT */
@@ -63,16 +88,17 @@ static int assign_mount(const struct gguf_option_table *table, struct fs_options
 
     if (n > 0 && check_for_command(table, arguments[0]) < 0)
         return -EINVAL;
-    if (n == 0)
-        return fail_missing(table, options, "MODEL and MOUNTPOINT are missing");
-    if (n == n_shards)
-        return fail_missing(table, options, "MOUNTPOINT is missing");
-    if (n > n_shards + 1) {
-        fs_print_error("one argument too many: %s (expected one MODEL and one MOUNTPOINT)",
-                       arguments[n_shards + 1]);
+    if (n == 0) {
+        fs_print_error("MODEL and MOUNTPOINT are missing");
         fputs(table->usage, stderr);
         return -EINVAL;
     }
+    if (check_order(arguments, n) < 0)
+        return -EINVAL;
+    if (n == n_shards)
+        return fail_missing(table, options, "MOUNTPOINT is missing");
+    if (n > n_shards + 1)
+        return refuse_arguments(table, options, "one argument too many: ", arguments[n_shards + 1]);
     options->models[options->n_models++] = arguments[0];
     options->directory = arguments[n_shards];
     return 0;
@@ -172,6 +198,11 @@ int fs_arguments_assign(const struct gguf_option_table *table, struct fs_options
     case FS_INFO:
     case FS_CHECK:
         return assign_models(table, options);
+    case FS_RENDER:
+        result = assign_models(table, options);
+        if (result == 0 && options->n_models > 1)
+            return refuse_arguments(table, options, "one argument too many: ", options->models[1]);
+        return result;
     case FS_LIST:
     case FS_STATS:
         return assign_model_and_paths(table, options, options->line.words, options->line.n_words,

@@ -42,22 +42,6 @@ static size_t cut_bytes(const char *bytes, size_t n_bytes)
     return 0;
 }
 
-/* Print whole characters to a terminal, lines and tabs as they are, no other controls. */
-static void print_lines(const char *bytes, size_t n_bytes)
-{
-    while (n_bytes > 0) {
-        size_t n = 0;
-
-        while (n < n_bytes && bytes[n] != '\n' && bytes[n] != '\t')
-            n++;
-        gguf_print_safe(stdout, bytes, n);
-        if (n < n_bytes)
-            putchar(bytes[n++]);
-        bytes += n;
-        n_bytes -= n;
-    }
-}
-
 static int print_to_terminal(struct output *output, const char *bytes, size_t n_bytes)
 {
     struct gguf_buffer *text = &output->text;
@@ -66,7 +50,7 @@ static int print_to_terminal(struct output *output, const char *bytes, size_t n_
     if (gguf_buffer_add(text, bytes, n_bytes) < 0)
         return -ENOMEM;
     n_whole = text->length - cut_bytes(text->bytes, text->length);
-    print_lines(text->bytes, n_whole);
+    fs_print_lines(text->bytes, n_whole);
     gguf_buffer_drop(text, n_whole);
     errno = EIO; /* clears the error of an earlier write */
     if (fflush(stdout) != 0 || ferror(stdout))
@@ -131,7 +115,7 @@ static int cat_file(struct fs_tree *tree, const char *model, fs_node_index node)
                               write_to_stdout, &output);
         if (output.is_file || output.is_slow)
             gguf_progress_erase(&output.progress);
-        print_lines(output.text.bytes, output.text.length);
+        fs_print_lines(output.text.bytes, output.text.length);
         gguf_buffer_free(&output.text);
         fs_tree_close(tree, image);
     }

@@ -23,7 +23,7 @@
     (MOUNT | BIT(FS_INFO) | BIT(FS_LIST) | BIT(FS_CAT) | BIT(FS_EXTRACT) | BIT(FS_STATS) |         \
      BIT(FS_DIFF))
 /* Commands that open a model. */
-#define MODELS (TREES | BIT(FS_CHECK))
+#define MODELS (TREES | BIT(FS_CHECK) | BIT(FS_RENDER))
 
 #define LEAST_ID     0
 #define MOST_ID      (UINT32_MAX - 1)
@@ -71,6 +71,7 @@ static const struct gguf_option rows[] = {
     {"--stats", NULL, "print statistics of the tensors", COMMAND(FS_STATS)},
     {"--diff", NULL, "compare two models", COMMAND(FS_DIFF)},
     {"--check", NULL, "print all errors in each MODEL", COMMAND(FS_CHECK)},
+    {"--render", NULL, "print the prompt that the model's chat template makes", COMMAND(FS_RENDER)},
     {"--status", NULL, "print what the mounts of ggufs do", COMMAND(FS_STATUS)},
     {"-h --help", NULL, "print this help and exit", COMMAND(FS_HELP)},
     {"-V --version", NULL, "print the versions of ggufs, libfuse and the FUSE protocol and exit",
@@ -85,6 +86,14 @@ static const struct gguf_option rows[] = {
      FOR(BIT(FS_CHECK))},
     {"--force", NULL, "with --extract: replace files that differ", SET(ON, force),
      FOR(BIT(FS_EXTRACT))},
+    {"--messages", "FILE", "with --render: the messages, in JSON", SET(TEXT, messages),
+     FOR(BIT(FS_RENDER))},
+    {"--tools", "FILE", "with --render: the tools, a list in JSON", SET(TEXT, tools),
+     FOR(BIT(FS_RENDER))},
+    {"--template-arg", "KEY=JSON", "with --render: set a variable of the template",
+     CALL(fs_take_template_argument), FOR(BIT(FS_RENDER))},
+    {"--template", "NAME", "with --render: the template with this name", SET(TEXT, template),
+     FOR(BIT(FS_RENDER))},
     {"--imatrix", "FILE", "with --diff: weigh errors by an importance matrix", SET(TEXT, imatrix),
      FOR(BIT(FS_DIFF))},
     {"--svg", NULL, "with --diff: write a picture of the errors by layer", SET(ON, svg),
@@ -221,9 +230,9 @@ const struct gguf_option_table fs_command_line = {
              "       ggufs --cat PATH... MODEL\n"
              "       ggufs --extract [--force] DIR MODEL [PATTERN...]\n"
              "       ggufs --stats [--json] MODEL [PATTERN...]\n"
-             "       ggufs --diff [--json | --svg] [--imatrix FILE] MODEL MODEL\n"
-             "             [PATTERN...]\n"
+             "       ggufs --diff [--json | --svg] [--imatrix FILE] MODEL MODEL [PATTERN...]\n"
              "       ggufs --check [--data] [--json] MODEL...\n"
+             "       ggufs --render [--messages FILE] [--tools FILE] [--template NAME] MODEL\n"
              "       ggufs --status [--json] [MOUNTPOINT...]\n",
     .about = "Mounts a GGUF model as a directory tree; unmount it with: fusermount3 -u MOUNTPOINT. "
              "The forms with a -- word read the same tree without mounting it.",
@@ -280,6 +289,7 @@ void fs_options_free(struct fs_options *options)
 {
     gguf_edits_free(&options->edits);
     free((void *)options->mount.fuse.texts);
+    free((void *)options->template_arguments.texts);
     free((void *)options->models);
     gguf_command_line_free(&options->line);
 }

@@ -37,6 +37,12 @@ fs_run_command fs_stats;
 fs_run_command fs_diff;
 
 /*
+ * Print the prompt that the model's chat template makes of options->messages. Returns EX_NOINPUT
+ * for a missing file, EX_DATAERR for a missing template and for an error of the template.
+ */
+fs_run_command fs_render;
+
+/*
  * Print a line for each finding in the models, or one that says OK. Returns the exit status of the
  * first model with an error, or EX_OK.
  */

@@ -133,7 +133,7 @@ static void draw_legend(FILE *out, size_t x, size_t y)
 /* Return the left edge of a layer's column; -1 is the column of tensors outside layers. */
 static size_t column_of(const struct grid *grid, size_t left, long layer)
 {
-    return layer < 0 ? left : left + ((size_t)layer + 2U * grid->has_outside) * CELL;
+    return layer < 0 ? left : left + ((size_t)layer + (grid->has_outside ? 2 : 0)) * CELL;
 }
 
 static void draw_labels(FILE *out, const struct grid *grid, size_t left, size_t bottom)
@@ -188,7 +188,7 @@ void fs_diff_draw(const struct fs_diff *diff, FILE *out)
     collect(diff, grid);
     left = MARGIN + (grid->longest + 1) * CHARACTER;
     bottom = TITLE + grid->n_kinds * CELL;
-    columns = grid->n_layers + 2U * grid->has_outside + 2;
+    columns = grid->n_layers + (grid->has_outside ? 4 : 2);
     if (columns < LEGEND_COLUMNS)
         columns = LEGEND_COLUMNS;
     width = left + columns * CELL;

@@ -1,7 +1,5 @@
 #include "fs/command/edit_file.h"
 
-#include "gguf/support/arrays.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,8 +7,7 @@
 /* Larger than any metadata that a program would read back. */
 #define MAX_FILE_BYTES ((size_t)1 << 30)
 
-/* Append a file's bytes to `text`, which the caller frees. */
-static int read_file(const char *path, struct gguf_buffer *text, struct gguf_report *report)
+int fs_file_read(const char *path, struct gguf_buffer *text, struct gguf_report *report)
 {
     const struct gguf_string name = {path, strlen(path)};
     FILE *file = fopen(path, "re");
@@ -41,7 +38,7 @@ int fs_edit_file_read(const char *path, struct gguf_edits *edits, struct gguf_re
 {
     const struct gguf_string name = {path, strlen(path)};
     struct gguf_buffer text = {0};
-    int result = read_file(path, &text, report);
+    int result = fs_file_read(path, &text, report);
 
     if (result == 0 && text.length == 0)
         result = gguf_error(report, GGUF_RULE_EDIT, -EINVAL, GGUF_NO_PLACE, "%s: it is empty",
@@ -67,7 +64,7 @@ int fs_edit_set(const char *text, struct gguf_edits *edits, struct gguf_report *
     else if (value[1] == '@')
         result = gguf_buffer_add_string(&edit, value + 1);
     else
-        result = read_file(value + 1, &edit, report);
+        result = fs_file_read(value + 1, &edit, report);
     if (result == 0 && strlen(edit.bytes) != edit.length)
         result =
             gguf_error(report, GGUF_RULE_EDIT, -EINVAL, GGUF_NO_PLACE, "%s: it holds a NUL byte",

@@ -3,6 +3,13 @@
 #define GGUFS_FS_EDIT_FILE_H
 
 #include "gguf/edits.h"
+#include "gguf/support/arrays.h"
+
+/*
+ * Append the bytes of the file at `path` to `text`, which the caller frees in every case. Returns
+ * 0, or a negative errno with the reason in `report`.
+ */
+int fs_file_read(const char *path, struct gguf_buffer *text, struct gguf_report *report);
 
 /*
  * Add the edits in the JSON file at `path`. Returns 0, or a negative errno with the reason in

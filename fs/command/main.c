@@ -41,8 +41,8 @@ static int print_version(const struct fs_options *options)
 static fs_run_command *const commands[FS_N_COMMANDS] = {
     [FS_MOUNT] = fs_mount_model, [FS_INFO] = fs_info,          [FS_LIST] = fs_list,
     [FS_CAT] = fs_cat,           [FS_EXTRACT] = fs_extract,    [FS_STATS] = fs_stats,
-    [FS_DIFF] = fs_diff,         [FS_CHECK] = fs_check_models, [FS_STATUS] = fs_status,
-    [FS_HELP] = print_help,      [FS_VERSION] = print_version,
+    [FS_DIFF] = fs_diff,         [FS_CHECK] = fs_check_models, [FS_RENDER] = fs_render,
+    [FS_STATUS] = fs_status,     [FS_HELP] = print_help,       [FS_VERSION] = print_version,
 };
 
 /* Choose the kernels for this CPU, or those that GGUFS_CPU names. */

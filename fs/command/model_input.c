@@ -53,7 +53,8 @@ static char *model_in(const struct fs_options *options, const char *directory,
     else if (options->command == FS_DIFF)
         input->error = asprintf(&path, "%s/model.gguf", directory) < 0 ? -ENOMEM : 0;
     else
-        snprintf(reason, sizeof reason, "is a mounted tree: cat %s/%s", directory,
+        snprintf(reason, sizeof reason,
+                 "is a tree that ggufs has made, not a model file: cat %s/%s", directory,
                  options->command == FS_STATS ? "tensors/NAME/stats.json" : "summary.txt");
     if (input->error < 0)
         refuse_path(input, input->error, "%s", reason);

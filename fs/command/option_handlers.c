@@ -68,6 +68,18 @@ int fs_take_edits(void *target, const struct gguf_option_use *use)
     return refuse_edit(use, &report);
 }
 
+int fs_take_template_argument(void *target, const struct gguf_option_use *use)
+{
+    struct fs_options *options = target;
+
+    if (!strchr(use->value, '=') || use->value[0] == '=') {
+        fs_print_error("option %s %s: needs KEY=JSON, as in enable_thinking=false", use->shown,
+                       use->value);
+        return -EINVAL;
+    }
+    return gguf_texts_add(&options->template_arguments, use->value);
+}
+
 /* ---- mounting ---- */
 
 int fs_take_for_libfuse(void *target, const struct gguf_option_use *use)

@@ -10,6 +10,7 @@ gguf_option_handler fs_take_for_libfuse;
 gguf_option_handler fs_take_set;
 gguf_option_handler fs_take_unset;
 gguf_option_handler fs_take_edits;
+gguf_option_handler fs_take_template_argument;
 gguf_option_handler fs_take_type;
 gguf_option_handler fs_take_subdir;
 gguf_option_handler fs_take_notify_fd;

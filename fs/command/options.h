@@ -22,6 +22,7 @@ enum fs_command {
     FS_STATS,
     FS_DIFF,
     FS_CHECK,
+    FS_RENDER,
     FS_STATUS,
     FS_HELP,
     FS_VERSION,
@@ -46,10 +47,13 @@ struct fs_options {
     enum fs_export_choice export; /* of model.gguf and split/ */
     bool data;                    /* with FS_CHECK: read all tensor data */
     bool json;                    /* print JSON instead of text for people */
-    const char *imatrix;          /* with FS_DIFF: weights of the columns; NULL: none */
-    bool svg;                     /* with FS_DIFF: draw a picture */
-    bool layers;                  /* with FS_INFO: print a line per layer */
-    bool force;                   /* with FS_EXTRACT: replace files that differ */
+    const char *messages, *tools; /* with FS_RENDER: files of JSON; "-": stdin; NULL: none */
+    struct gguf_texts template_arguments; /* with FS_RENDER: KEY=JSON */
+    const char *template; /* with FS_RENDER: the template's name; NULL: the default */
+    const char *imatrix;  /* with FS_DIFF: weights of the columns; NULL: none */
+    bool svg;             /* with FS_DIFF: draw a picture */
+    bool layers;          /* with FS_INFO: print a line per layer */
+    bool force;           /* with FS_EXTRACT: replace files that differ */
 
     struct fs_mount_options mount;
     bool is_trial; /* of mount(8): stop after parsing */

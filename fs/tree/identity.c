@@ -2,6 +2,8 @@
 
 #include "gguf/support/keyed_hash.h"
 
+#include <string.h>
+
 /* The hash of what came before is part of the key of the next. */
 static uint64_t add(uint64_t identity, const void *bytes, size_t n_bytes)
 {
@@ -18,11 +20,32 @@ static uint64_t add_number(uint64_t identity, uint64_t number)
     return add(identity, &number, sizeof number);
 }
 
+/*
+ * A header may have many megabytes. Its words are hashed in four lanes with the rounds of xxHash64,
+ * which is several times as fast as gguf_hash(). Source:
+ * https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md
+ */
+static uint64_t add_header(uint64_t identity, const struct gguf_header *header)
+{
+    uint64_t lanes[4] = {1, 2, 3, 4}, words[4];
+    size_t at = 0;
+
+    for (; header->n_bytes - at >= sizeof words; at += sizeof words) {
+        memcpy(words, header->bytes + at, sizeof words);
+        for (size_t i = 0; i < 4; i++) {
+            lanes[i] += words[i] * 0xc2b2ae3d27d4eb4fu;
+            lanes[i] = (lanes[i] << 31 | lanes[i] >> 33) * 0x9e3779b185ebca87u;
+        }
+    }
+    identity = add(identity, lanes, sizeof lanes);
+    return add(identity, header->bytes + at, (size_t)(header->n_bytes - at));
+}
+
 static uint64_t add_file(uint64_t identity, const struct gguf_file *file)
 {
     const struct timespec modified = gguf_file_modified(file);
 
-    identity = add(identity, file->header.bytes, (size_t)file->header.n_bytes);
+    identity = add_header(identity, &file->header);
     if (file->source.is_growing)
         return identity;
     identity = add_number(identity, file->source.size_bytes);

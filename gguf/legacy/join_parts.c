@@ -192,7 +192,7 @@ static int join(const struct gguf_parsed_files *parts, const struct gguf_open_op
     result = gguf_joined_open(joined, files, parts->count, &file, report);
     if (result == 0)
         result = gguf_parse_file(&file, &whole, model, report);
-    if (result < 0)
+    if (result != 0)
         return result;
     (*model)->format =
         gguf_model_print(*model, "%s in %" PRIu32 " parts", (*model)->format, parts->count);

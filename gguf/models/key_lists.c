@@ -68,6 +68,35 @@ enum gguf_key_rule gguf_key_rule(const struct gguf_architecture *architecture, c
     return *word == ':' ? GGUF_KEY_FIXED : GGUF_KEY_HAS_DEFAULT;
 }
 
+enum gguf_key_type gguf_key_type(const char *key)
+{
+    static const char floats[] =
+        "attention.layer_norm_epsilon attention.layer_norm_rms_epsilon attention.clamp_kqv "
+        "attention.max_alibi_bias attention.scale attention.output_scale attention.value_scale "
+        "attention.temperature_scale attn_logit_softcapping final_logit_softcapping logit_scale "
+        "residual_scale embedding_scale expert_weights_scale expert_group_scale rope.freq_base "
+        "rope.freq_base_swa rope.scale_linear rope.scaling.factor rope.scaling.attn_factor "
+        "rope.scaling.alpha rope.scaling.yarn_ext_factor rope.scaling.yarn_beta_fast "
+        "rope.scaling.yarn_beta_slow rope.scaling.yarn_log_multiplier swiglu_clamp_exp "
+        "swiglu_clamp_shexp";
+    static const char bools[] = "expert_weights_norm rope.scaling.finetuned ssm.dt_b_c_rms "
+                                "swin_norm skip_loop_final_norm use_parallel_residual";
+    static const char strings[] = "rope.scaling.type tensor_data_layout";
+
+    return find_word(floats, key)    ? GGUF_KEY_FLOAT32
+           : find_word(bools, key)   ? GGUF_KEY_BOOL
+           : find_word(strings, key) ? GGUF_KEY_STRING
+                                     : GGUF_KEY_UINT32;
+}
+
+bool gguf_key_may_be_array(const char *key)
+{
+    return find_word("attention.head_count attention.head_count_kv attention.indexer.types "
+                     "attention.sliding_window_pattern feed_forward_length "
+                     "rope.dimension_sections swiglu_clamp_exp swiglu_clamp_shexp",
+                     key);
+}
+
 static bool is_required(const char *word, size_t length)
 {
     return word[length - 1] != '?' && !memchr(word, '=', length) && !memchr(word, ':', length);

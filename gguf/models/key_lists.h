@@ -27,6 +27,15 @@ enum gguf_key_rule {
 enum gguf_key_rule gguf_key_rule(const struct gguf_architecture *architecture, const char *key,
                                  double *value);
 
+/* The types that values of keys have. llama.cpp refuses another type, and so another width. */
+enum gguf_key_type { GGUF_KEY_UINT32, GGUF_KEY_FLOAT32, GGUF_KEY_BOOL, GGUF_KEY_STRING };
+
+/* Return the type of a key, which is written without "ARCHITECTURE."; uint32 for unknown keys. */
+enum gguf_key_type gguf_key_type(const char *key);
+
+/* Return true if the key may be an array with a value for each layer. */
+bool gguf_key_may_be_array(const char *key);
+
 enum { GGUF_KEY_NAME_BYTES = 64 };
 
 /*

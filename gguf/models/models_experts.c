@@ -167,13 +167,12 @@ const struct gguf_architecture gguf_expert_models[] = {
                            "attention.output_scale=0.08838834764831845 attn_logit_softcapping=30 "
                            "final_logit_softcapping=0 rope.scaling.yarn_beta_fast=8"},
     {.name = "minimax-m3",
-     .tensors = MIXED_MODEL(
-         ENDS, ATTENTION QK_NORMS " (indexer.q_proj indexer.k_proj indexer.q_norm indexer.k_norm)?",
-         EXPERTS SHARED CHOICE_BIAS),
+     .tensors = MIXED_MODEL(ENDS, ATTENTION QK_NORMS,
+                            EXPERTS SHARED CHOICE_BIAS
+                            " indexer.q_proj indexer.k_proj indexer.q_norm indexer.k_norm"),
      .keys = RMS ROUTED WEIGHED PARTLY_ROTATED
      " expert_gating_func attention.indexer.head_count attention.indexer.key_length "
-     "attention.indexer.top_k attention.indexer.block_size attention.indexer.local_blocks "
-     "attention.indexer.types?"},
+     "attention.indexer.top_k attention.indexer.block_size attention.indexer.local_blocks"},
     {.name = "deepseek32",
      .tensors = NEXTN_MODEL(TIED_ENDS, NORMS,
                             LATENT_KV " attn_q_a attn_q_a_norm attn_q_b indexer.k_norm "
@@ -182,8 +181,7 @@ const struct gguf_architecture gguf_expert_models[] = {
                             EXPERTS SHARED CHOICE_BIAS, NEXTN),
      .keys = RMS ROUTED WEIGHED PREDICTED PARTLY_ROTATED
      " expert_gating_func attention.kv_lora_rank rope.scaling.yarn_log_multiplier? "
-     "attention.indexer.head_count attention.indexer.key_length attention.indexer.top_k "
-     "attention.indexer.types?"},
+     "attention.indexer.head_count attention.indexer.key_length attention.indexer.top_k"},
     {.name = "glm-dsa",
      .tensors = NEXTN_MODEL(TIED_ENDS, NORMS,
                             LATENT_KV " attn_q_a attn_q_a_norm attn_q_b (indexer.k_norm "

@@ -36,6 +36,7 @@ static const struct gguf_rename halves_names[] = {
 
 static const struct gguf_rename phi3_names[] = {
     NAME("blk.%.attn_qkv", "model.layers.%.self_attn.qkv_proj"),
+    NAME("blk.%.attn_output", "model.layers.%.self_attn.o_proj"),
     NAME("blk.%.ffn_up", "model.layers.%.mlp.gate_up_proj"),
     END_OF_NAMES,
 };
@@ -75,8 +76,9 @@ static const struct gguf_rename stablelm_names[] = {
     END_OF_NAMES,
 };
 
-const struct gguf_naming gguf_naming_mixtral = {
-    {gguf_names_rotated, DENSE_RULES, gguf_names_block_sparse}};
+const struct gguf_naming gguf_naming_mixtral = {{gguf_names_rotated, gguf_names_embedding,
+                                                 gguf_names_norm, gguf_names_attention,
+                                                 gguf_names_block_sparse}};
 const struct gguf_naming gguf_naming_llama = {{gguf_names_rotated, DENSE_RULES}};
 const struct gguf_naming gguf_naming_llama_plain = {{DENSE_RULES}};
 const struct gguf_naming gguf_naming_olmo = {{olmo_names, gguf_names_rotated, DENSE_RULES}};
@@ -88,7 +90,8 @@ const struct gguf_naming gguf_naming_seed_oss = {
 const struct gguf_naming gguf_naming_hunyuan_v1_dense = {{hunyuan_names, DENSE_RULES}};
 const struct gguf_naming gguf_naming_glm = {{glm_names, DENSE_RULES}};
 const struct gguf_naming gguf_naming_glm4 = {{glm_names, halves_names, DENSE_RULES}};
-const struct gguf_naming gguf_naming_phi3 = {{phi3_names, DENSE_RULES}};
+const struct gguf_naming gguf_naming_phi3 = {
+    {phi3_names, gguf_names_embedding, gguf_names_norm, gguf_names_mlp}};
 const struct gguf_naming gguf_naming_bitnet = {{bitnet_names, DENSE_RULES}};
 const struct gguf_naming gguf_naming_nemotron = {{nemotron_names, DENSE_RULES}};
 const struct gguf_naming gguf_naming_starcoder2 = {{starcoder2_names, DENSE_RULES}};

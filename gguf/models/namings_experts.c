@@ -35,6 +35,12 @@ static const struct gguf_rename hunyuan_moe_names[] = {
     END_OF_NAMES,
 };
 
+static const struct gguf_rename ernie_names[] = {
+    ORDERED("blk.%.exp_probs_b.bias", "model.layers.%.mlp.moe_statics.e_score_correction_bias",
+            GGUF_ONE_ROW),
+    END_OF_NAMES,
+};
+
 static const struct gguf_rename hy_v3_names[] = {
     NAME("blk.%.exp_probs_b", "model.layers.%.mlp.expert_bias"),
     NAME("blk.%.ffn_gate_inp", "model.layers.%.mlp.router.gate"),
@@ -60,8 +66,9 @@ static const struct gguf_rename laguna_names[] = {
 
 const struct gguf_naming gguf_naming_qwen2_moe = {{gguf_names_shared_expert, EXPERT_RULES}};
 const struct gguf_naming gguf_naming_qwen3_moe = {{EXPERT_RULES}};
-const struct gguf_naming gguf_naming_granitemoeshared = {
-    {gguf_names_granite_experts, gguf_names_rotated, EXPERT_RULES}};
+const struct gguf_naming gguf_naming_granitemoeshared = {{gguf_names_granite_experts,
+                                                          gguf_names_rotated, gguf_names_embedding,
+                                                          gguf_names_norm, gguf_names_attention}};
 const struct gguf_naming gguf_naming_gpt_oss = {{gpt_oss_names, EXPERT_RULES}};
 const struct gguf_naming gguf_naming_llama4 = {{llama4_names, EXPERT_RULES}};
 const struct gguf_naming gguf_naming_glm4_moe = {
@@ -73,8 +80,7 @@ const struct gguf_naming gguf_naming_exaone_moe = {
     {ONE_NAME("blk.%.exp_probs_b.bias", "model.layers.%.mlp.e_score_correction_bias"),
      gguf_names_shared_experts, EXPERT_RULES}};
 const struct gguf_naming gguf_naming_ernie4_5_moe = {
-    {ONE_NAME("blk.%.exp_probs_b.bias", "model.layers.%.mlp.moe_statics.e_score_correction_bias"),
-     gguf_names_shared_experts, EXPERT_RULES}};
+    {ernie_names, gguf_names_shared_experts, EXPERT_RULES}};
 const struct gguf_naming gguf_naming_hunyuan_v1_moe = {{hunyuan_moe_names, EXPERT_RULES}};
 const struct gguf_naming gguf_naming_hy_v3 = {{hy_v3_names, EXPERT_RULES}};
 const struct gguf_naming gguf_naming_afmoe = {

@@ -1,5 +1,6 @@
 #include "gguf/models/tensor_lists.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -64,7 +65,8 @@ struct place {
 static void write_name(const struct place *place, const char *name, size_t length,
                        const char *suffix, char out[GGUF_LIST_NAME_BYTES])
 {
-    snprintf(out, GGUF_LIST_NAME_BYTES, "%s%.*s%s", place->prefix, (int)length, name, suffix);
+    assert(strlen(place->prefix) + length + strlen(suffix) < GGUF_LIST_NAME_BYTES);
+    strcpy(mempcpy(stpcpy(out, place->prefix), name, length), suffix);
 }
 
 static bool has_tensor(const struct place *place, const char *name, size_t length)
@@ -187,8 +189,8 @@ static int compare(void *user, const char *listed, size_t length, bool is_requir
 
     (void)is_required;
     return is_name(search->name, search->length, listed, length) ||
-           (!has_suffix(listed, length) &&
-            is_name(search->name, search->base_length, listed, length));
+           (is_name(search->name, search->base_length, listed, length) &&
+            !has_suffix(listed, length));
 }
 
 static bool list_has(const char *list, const char *name, size_t length)
@@ -199,7 +201,8 @@ static bool list_has(const char *list, const char *name, size_t length)
     for (size_t i = 0; i < COUNT(suffixes); i++)
         if (ends_with(name, search.length, suffixes[i]))
             search.base_length = search.length - strlen(suffixes[i]);
-    return gguf_list_walk(list, compare, &search) != 0;
+    return list && memmem(list, strlen(list), name, search.base_length) && /* saves most walks */
+           gguf_list_walk(list, compare, &search) != 0;
 }
 
 /* ---- layers ---- */
@@ -312,20 +315,72 @@ bool gguf_check_layer_tensors(const struct gguf_architecture *architecture, gguf
     return false;
 }
 
-bool gguf_lists_have(const struct gguf_architecture *architecture, const char *name)
+/* Return the part of a name behind "blk.N.", or NULL for other names. */
+static const char *name_in_layer(const char *name)
+{
+    const char *at = name + 4;
+
+    if (strncmp(name, "blk.", 4) != 0)
+        return NULL;
+    at += strspn(at, "0123456789");
+    return *at == '.' ? at + 1 : NULL;
+}
+
+/* Calls `has` for the list of the model, or for the lists of layers, until it returns true. */
+static bool search_lists(const struct gguf_architecture *architecture, const char *name,
+                         bool (*has)(const char *list, const char *name, size_t length))
 {
     const struct parts all = parts_of(architecture);
-    const char *in_layer = name;
+    const char *in_layer = name_in_layer(name);
 
-    if (list_has(architecture->tensors.model, name, strlen(name)))
+    if (has(architecture->tensors.model, name, strlen(name)))
         return true;
-    if (strncmp(name, "blk.", 4) != 0)
-        return false;
-    in_layer += 4 + strspn(name + 4, "0123456789");
-    if (*in_layer++ != '.')
-        return false;
-    for (size_t i = 0; i < N_PARTS; i++)
-        if (list_has(all.lists[i], in_layer, strlen(in_layer)))
+    for (size_t i = 0; in_layer && i < N_PARTS; i++)
+        if (has(all.lists[i], in_layer, strlen(in_layer)))
             return true;
-    return list_has(architecture->tensors.layer, in_layer, strlen(in_layer));
+    return in_layer && has(architecture->tensors.layer, in_layer, strlen(in_layer));
+}
+
+bool gguf_lists_have(const struct gguf_architecture *architecture, const char *name)
+{
+    return search_lists(architecture, name, list_has);
+}
+
+static bool term_has(const struct term *term, const char *name, size_t length)
+{
+    const char *end = term->text + term->length, *word, *listed;
+    size_t n_word, n;
+
+    for (const char *at = term->text; next_name(&at, end, ' ', &word, &n_word);)
+        for (const char *from = word; next_name(&from, word + n_word, '|', &listed, &n);)
+            if (is_name(name, length, listed, n))
+                return true;
+    return false;
+}
+
+static bool list_requires(const char *list, const char *bias, size_t length)
+{
+    struct term term;
+
+    while (list && next_term(&list, &term))
+        if (term_has(&term, bias, length) &&
+            (!term.is_optional || term_has(&term, bias, length - strlen(".bias"))))
+            return true;
+    return false;
+}
+
+bool gguf_lists_require_bias(const struct gguf_architecture *architecture, const char *name)
+{
+    return ends_with(name, strlen(name), ".bias") &&
+           search_lists(architecture, name, list_requires);
+}
+
+bool gguf_any_lists_have(const char *name)
+{
+    const struct gguf_architecture *row;
+
+    for (size_t i = 0; (row = gguf_architecture_at(i)); i++)
+        if (gguf_lists_have(row, name))
+            return true;
+    return false;
 }

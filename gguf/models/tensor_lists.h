@@ -46,6 +46,15 @@ bool gguf_check_layer_tensors(const struct gguf_architecture *architecture, gguf
 bool gguf_lists_have(const struct gguf_architecture *architecture, const char *name);
 
 /*
+ * Return true if models that have the weight, "blk.0.attn_q.weight", must have this bias of it,
+ * "blk.0.attn_q.bias", too.
+ */
+bool gguf_lists_require_bias(const struct gguf_architecture *architecture, const char *name);
+
+/* Return true if a list of any architecture names the tensor. */
+bool gguf_any_lists_have(const char *name);
+
+/*
  * Get a name of a list, of `length` bytes, as it is written ("attn_norm", "ffn_up.bias"). It is
  * required unless it may be missing or is one of several.
  */

@@ -240,6 +240,18 @@ static int allow_threads(scmp_filter_ctx filter)
                        : result;
 }
 
+/* Allow tcsetattr(). */
+static int allow_terminal_settings(scmp_filter_ctx filter)
+{
+    int result = allow_if(filter, SCMP_SYS(ioctl), 1, TCSETSW);
+
+#ifdef TCSETSW2
+    if (result == 0)
+        result = allow_if(filter, SCMP_SYS(ioctl), 1, TCSETSW2);
+#endif
+    return result;
+}
+
 static int fill_filter(scmp_filter_ctx filter, const struct gguf_confinement *confinement)
 {
     int result = allow_all(filter, common_calls, COUNT(common_calls));
@@ -250,6 +262,8 @@ static int fill_filter(scmp_filter_ctx filter, const struct gguf_confinement *co
         result = allow_harmless_arguments(filter);
     if (result == 0 && confinement->threads)
         result = allow_threads(filter);
+    if (result == 0 && confinement->sets_terminal)
+        result = allow_terminal_settings(filter);
     if (result == 0 && confinement->unmounts)
         result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(umount2), 0);
     if (result == 0 && confinement->child > 0)

@@ -16,6 +16,7 @@
  */
 struct gguf_confinement {
     bool threads;                  /* start threads, but never processes or programs */
+    bool sets_terminal;            /* change a terminal's settings, as line editors do */
     bool unmounts;                 /* call umount2(); excludes Landlock, which forbids that call */
     const int *writable_directory; /* a descriptor; system_calls may create, read and remove files
                                       below it; NULL: nowhere */

@@ -52,13 +52,32 @@ char *fuzz_encoded_of(const struct gguf_model *model, const struct gguf_tensor *
     return encoded;
 }
 
-/* The values rounded to a number type, or its own numbers if it is stored so. */
+/*
+ * The values rounded to a type of 16 bits; or the stored numbers if the tensor has that type, in
+ * any byte order and order of rows, with the bits of each NaN.
+ */
 static char *rounded_of(const struct gguf_model *model, const struct gguf_tensor *tensor,
                         uint32_t type_id)
 {
-    if (tensor->type->id == type_id && !tensor->big_endian)
-        return fuzz_data_of(model, tensor);
-    return fuzz_encoded_of(model, tensor, dequant_type_by_id(type_id));
+    const bool is_stored = tensor->type->id == type_id;
+    char *data;
+
+    if (dequant_modern(tensor->type)->id != type_id || (!is_stored && type_id != DEQUANT_BF16))
+        return fuzz_encoded_of(model, tensor, dequant_type_by_id(type_id));
+    if (!is_stored) { /* the upper half of each float */
+        data = fuzz_values_of(model, tensor);
+        for (uint64_t i = 0; i < tensor->n_elements; i++)
+            memmove(data + 2 * i, data + 4 * i + 2, 2);
+        return data;
+    }
+    data = fuzz_data_of(model, tensor);
+    for (uint64_t i = 0; tensor->big_endian && i < tensor->size_bytes; i += 2) {
+        const char first = data[i];
+
+        data[i] = data[i + 1];
+        data[i + 1] = first;
+    }
+    return data;
 }
 
 /*

@@ -463,7 +463,8 @@ static void write_trees(void)
 
 int main(int argc, char **argv)
 {
-    static const char *const targets[] = {"", "tree", "decode", "json", "names", "runner"};
+    static const char *const targets[] = {"",      "tree",   "decode",   "json",
+                                          "names", "runner", "templates"};
 
     if (argc != 2 || argv[1][0] == '-') {
         fprintf(stderr, "usage: make-seeds FOLDER\n");

@@ -83,16 +83,18 @@ class Built:
     def gpt_layer(self):
         """The tensors that GPT-2 and the like have besides rest() and attn_qkv, all with biases."""
         n_rows = self.arrays["blk.0.attn_qkv.weight"].shape[0]
+        norms = [("token_embd_norm", N_EMBD)] if self.architecture == "bloom" else []
         for name, *shape in (("blk.0.attn_norm", N_EMBD), ("blk.0.ffn_norm", N_EMBD),
                              ("blk.0.attn_output", N_EMBD, N_EMBD), ("blk.0.ffn_up", N_FF, N_EMBD),
-                             ("blk.0.ffn_down", N_EMBD, N_FF), ("token_embd_norm", N_EMBD)):
+                             ("blk.0.ffn_down", N_EMBD, N_FF), *norms):
             for suffix, *sizes in (("weight", *shape), ("bias", shape[0])):
                 if f"{name}.{suffix}" not in self.arrays:
                     self.tensor(f"{name}.{suffix}", *sizes)
         for name, n in (("blk.0.attn_qkv.bias", n_rows), ("output_norm.bias", N_EMBD)):
             if name not in self.arrays:
                 self.tensor(name, n)
-        self.tensor("position_embd.weight", 64, N_EMBD)
+        if self.architecture in ("gpt2", "starcoder"):
+            self.tensor("position_embd.weight", 64, N_EMBD)
 
     def rest(self):
         self.tensor("token_embd.weight", N_VOCAB, N_EMBD, type_id=F16)

@@ -1,5 +1,7 @@
-#include "contrib/runner/chat/chat_format.h"
+#include "contrib/runner/chat/answer.h"
+#include "contrib/runner/chat/conversation.h"
 #include "contrib/runner/cli/generate.h"
+#include "contrib/runner/cli/line_editor.h"
 #include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/run_signals.h"
 #include "contrib/runner/cli/tasks.h"
@@ -9,299 +11,421 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-#include <unistd.h>
 
 #define STATUS_INTERRUPTED 130
-
-/* A part of the text to feed: bytes [start, end). */
-struct part {
-    size_t start, end;
-    bool is_message;
-};
 
 struct chat {
     struct run_session *session;
     struct run_generation generation;
-    const struct run_chat_format *format;
-    struct run_chat_model model;
-    char *bos, *eos;         /* owned texts of these tokens */
-    struct gguf_buffer text; /* to be fed next */
-    struct part *parts;
-    size_t n_parts, parts_capacity;
-    struct run_ids ids;
-    struct gguf_buffer marks[2]; /* the text after an answer, the text before the user's message */
-    const char **stops;          /* from the options and from the format */
-    char *line;                  /* buffer of getline() */
-    size_t line_capacity;
-    bool is_begun;
-    bool is_terminal;
+    struct run_conversation conversation;
+    struct run_ids ids;     /* of the rendered conversation */
+    struct run_ids fed;     /* what the engine has seen */
+    struct gguf_buffer end; /* the text between an answer and the next message */
+    const char **stops;     /* from the options, and `end` if it is ordinary text */
+    const struct run_thought_marks *marks;
+    bool begins_in_thoughts; /* the prompt ends inside of thoughts */
+    struct gguf_buffer line; /* what the user said */
 };
 
-/* ---- the format ---- */
+/* ---- the template ---- */
 
-/* The names of all formats. */
-static void list_formats(char *names, size_t capacity)
+/* Return the Jinja text to use. Prints an error and returns NULL if the model has none. */
+static const char *choose_template(const struct run_session *session)
 {
-    const struct run_chat_format *format;
+    const struct run_options *options = session->options;
+    char names[400];
 
-    names[0] = '\0';
-    for (size_t i = 0; (format = run_chat_format_at(i)); i++)
-        run_list_add(names, capacity, " ", format->name);
+    if (session->files.chat_template.length > 0)
+        return session->files.chat_template.bytes;
+    if (options->chat_template)
+        return run_chat_template_find(options->chat_template);
+    if (session->chat_template)
+        return session->chat_template;
+    run_options_list_templates(names, sizeof names);
+    run_message("%s: the model has no chat template; without -i it continues text; or choose one "
+                "with --chat-template NAME or FILE: %s",
+                options->model, names);
+    return NULL;
 }
 
-/* Prints errors. Returns an exit status. */
-static int choose_format(struct chat *chat)
+/* Set a variable to "false" if the template reads it. */
+static int switch_off(struct chat *chat, const char *name, bool *is_set,
+                      struct run_failure *failure)
 {
-    const struct run_options *options = chat->session->options;
-    const char *name = options->chat_template;
-    const char *jinja = chat->session->chat_template;
-    char names[4096];
-
-    chat->format = name    ? run_chat_format_find(name)
-                   : jinja ? run_chat_format_recognise(jinja)
-                           : NULL;
-    if (chat->format)
-        return EX_OK;
-    list_formats(names, sizeof names);
-    run_message("%s: %s; without -i it continues text; or choose one with --chat-template NAME: %s",
-                options->model,
-                jinja ? "chat template not recognized" : "the model has no chat template", names);
-    return EX_DATAERR;
+    if (!strstr(chat->conversation.jinja, name))
+        return 0;
+    *is_set = true;
+    return run_conversation_set(&chat->conversation, name, "false", 5, failure);
 }
 
-static char *text_of(const struct run_tokenizer *tokenizer, int32_t id)
+static int set_arguments(struct chat *chat, struct run_failure *failure)
 {
-    size_t length = 0;
-    const char *piece = id == RUN_NO_TOKEN ? "" : run_tokenizer_piece(tokenizer, id, &length);
+    const struct run_session *session = chat->session;
+    const struct run_options *options = session->options;
+    const struct gguf_buffer *messages = &session->files.messages, *tools = &session->files.tools;
+    bool can_think = false;
+    int code = 0;
 
-    return strndup(piece, length);
+    if (messages->length > 0)
+        code = run_conversation_set(
+            &chat->conversation,
+            messages->bytes[strspn(messages->bytes, " \t\r\n")] == '{' ? NULL : "messages",
+            messages->bytes, messages->length, failure);
+    if (code == 0 && tools->length > 0)
+        code = run_conversation_set(&chat->conversation, "tools", tools->bytes, tools->length,
+                                    failure);
+    for (size_t i = 0; code == 0 && i < options->template_arguments.n_texts; i++) {
+        char *name = (char *)options->template_arguments.texts[i], *value = strchr(name, '=');
+
+        *value++ = '\0';
+        code = run_conversation_set(&chat->conversation, name, value, strlen(value), failure);
+    }
+    if (code == 0 && !options->thinks)
+        code = switch_off(chat, "enable_thinking", &can_think, failure);
+    if (code == 0 && !options->thinks)
+        code = switch_off(chat, "thinking", &can_think, failure);
+    if (code == 0 && !options->thinks && !can_think)
+        return run_fail(failure, -EINVAL,
+                        "--no-think: the chat template has no switch for thinking, neither "
+                        "enable_thinking nor thinking");
+    if (code == 0 && options->system_text)
+        code = run_conversation_say(&chat->conversation, "system", options->system_text,
+                                    strlen(options->system_text), failure);
+    return code;
 }
 
-static int add_mark(void *user, const char *bytes, size_t length, bool is_message)
+/* Drop what follows the EOS token's text, if the text begins with it. */
+static void cut_at_eos(const struct run_tokenizer *tokenizer, struct gguf_buffer *text)
 {
-    (void)is_message;
-    return gguf_buffer_add(user, bytes, length);
-}
+    size_t length;
+    const char *eos =
+        run_tokenizer_piece(tokenizer, run_tokenizer_special(tokenizer)->eos, &length);
 
-/* Remove white space at both ends. */
-static void trim(struct gguf_buffer *text)
-{
-    size_t n = 0;
-
-    while (text->length > 0 && strchr(" \n\t", text->bytes[text->length - 1]))
-        text->bytes[--text->length] = '\0';
-    while (n < text->length && strchr(" \n\t", text->bytes[n]))
-        n++;
-    gguf_buffer_drop(text, n);
+    if (length > 0 && text->length > length && memcmp(text->bytes, eos, length) == 0) {
+        text->length = length;
+        text->bytes[length] = '\0';
+    }
 }
 
 /*
- * Find what else ends an answer: the text that follows the model's messages, and the text that
- * precedes the user's. If it is a token of the vocabulary, that token ends the answer; unless it
- * is a control token, the text becomes a stop text, too.
+ * Find what else ends an answer: the first control token of the text that the template writes after
+ * one, or, if that does not begin with a control token, the text itself.
  */
-static int find_ends(struct chat *chat, struct run_failure *failure)
+static int find_end(struct chat *chat, struct run_failure *failure)
 {
     const struct run_tokenizer *tokenizer = chat->session->tokenizer;
     const struct gguf_texts *given = &chat->session->options->stops;
     struct run_generation *generation = &chat->generation;
+    struct gguf_buffer *end = &chat->end;
+    struct run_ids ids = {0};
     size_t n = given->n_texts;
+    int code;
 
-    chat->stops = calloc(n + 2, sizeof *chat->stops);
+    chat->stops = calloc(n + 1, sizeof *chat->stops);
     if (!chat->stops)
         return run_fail_memory(failure);
+    code = run_conversation_find_end(&chat->conversation, end, failure);
+    if (code < 0)
+        return code;
     if (n > 0)
         memcpy((void *)chat->stops, (const void *)given->texts, n * sizeof *chat->stops);
-    for (int i = 0; i < 2; i++) {
-        struct gguf_buffer *mark = &chat->marks[i];
-        int32_t id;
-
-        if (run_chat_write_around(chat->format, &chat->model,
-                                  i == 0 ? RUN_CHAT_ASSISTANT : RUN_CHAT_USER, i == 0, add_mark,
-                                  mark) < 0)
-            return run_fail_memory(failure);
-        if (mark->length > 0)
-            trim(mark);
-        if (mark->length == 0)
-            continue;
-        id = run_tokenizer_find(tokenizer, mark->bytes);
-        if (id != RUN_NO_TOKEN)
-            generation->end_tokens[i] = id;
-        /* The model may also spell out an ordinary token with others. */
-        if (id == RUN_NO_TOKEN || !run_tokenizer_is_hidden(tokenizer, id))
-            chat->stops[n++] = mark->bytes;
-    }
+    cut_at_eos(tokenizer, end);
+    while (end->length > 0 && strchr(" \n", end->bytes[end->length - 1]))
+        end->bytes[--end->length] = '\0';
+    if (end->length > 0)
+        gguf_buffer_drop(end, strspn(end->bytes, " \n"));
+    if (end->length > 0)
+        code = run_tokenizer_encode(tokenizer, end->bytes, end->length, RUN_ENCODE_SPECIAL, &ids,
+                                    failure);
+    if (ids.n > 0 && run_tokenizer_is_hidden(tokenizer, ids.list[0]))
+        generation->end_token = ids.list[0];
+    else if (ids.n > 0)
+        chat->stops[n++] = end->bytes;
     generation->output.stops = chat->stops;
     generation->output.n_stops = n;
-    return 0;
-}
-
-/* ---- the turn of the user ---- */
-
-static int add_part(void *user, const char *bytes, size_t length, bool is_message)
-{
-    struct chat *chat = user;
-    const size_t start = chat->text.length;
-
-    if (gguf_buffer_add(&chat->text, bytes, length) < 0 ||
-        run_reserve(&chat->parts, &chat->parts_capacity, chat->n_parts + 1, sizeof *chat->parts) <
-            0)
-        return -ENOMEM;
-    chat->parts[chat->n_parts++] = (struct part){start, start + length, is_message};
-    return 0;
-}
-
-static int encode(const struct chat *chat, size_t start, size_t end, unsigned flags,
-                  struct run_ids *ids, struct run_failure *failure)
-{
-    return run_tokenizer_encode(chat->session->tokenizer, chat->text.bytes + start, end - start,
-                                flags, ids, failure);
-}
-
-/* Return true if a message contains the text of a control token. */
-static int has_control(const struct chat *chat, bool *has, struct run_failure *failure)
-{
-    struct run_ids plain = {0}, special = {0};
-    int code = 0;
-
-    *has = false;
-    for (size_t i = 0; code == 0 && !*has && i < chat->n_parts; i++) {
-        const struct part *part = &chat->parts[i];
-
-        if (!part->is_message)
-            continue;
-        plain.n = special.n = 0;
-        code = encode(chat, part->start, part->end, 0, &plain, failure);
-        if (code == 0)
-            code = encode(chat, part->start, part->end, RUN_ENCODE_SPECIAL, &special, failure);
-        *has = plain.n != special.n ||
-               (plain.n > 0 && memcmp(plain.list, special.list, plain.n * sizeof *plain.list) != 0);
-    }
-    run_ids_free(&plain);
-    run_ids_free(&special);
+    run_ids_free(&ids);
     return code;
 }
 
-/*
- * Encode all parts. They are encoded together, as in training, unless a message contains the text
- * of a control token, which must stay text; then each part is encoded separately.
- */
-static int make_ids(struct chat *chat, struct run_failure *failure)
+/* ---- an answer ---- */
+
+/* Render the conversation and encode it. */
+static int encode(struct chat *chat, struct run_failure *failure)
 {
-    const struct gguf_special_ids *special = run_tokenizer_special(chat->session->tokenizer);
-    bool is_split;
-    int code = has_control(chat, &is_split, failure);
+    const struct run_session *session = chat->session;
+    const struct gguf_special_ids *special = run_tokenizer_special(session->tokenizer);
+    struct jinja_rendering rendering;
+    int code = run_conversation_render(&chat->conversation, &rendering, failure);
 
-    chat->ids.n = 0;
-    if (code == 0 && chat->generation.unfed != RUN_NO_TOKEN &&
-        run_ids_add(&chat->ids, chat->generation.unfed) < 0)
-        code = run_fail_memory(failure);
-    if (code == 0 && !chat->is_begun && chat->model.is_bos_added && special->bos != RUN_NO_TOKEN &&
-        run_ids_add(&chat->ids, special->bos) < 0)
-        code = run_fail_memory(failure);
-    if (code == 0 && !is_split)
-        code = encode(chat, 0, chat->text.length, RUN_ENCODE_SPECIAL, &chat->ids, failure);
-    for (size_t i = 0; code == 0 && is_split && i < chat->n_parts; i++) {
-        const struct part *part = &chat->parts[i];
-
-        code = encode(chat, part->start, part->end, part->is_message ? 0U : RUN_ENCODE_SPECIAL,
-                      &chat->ids, failure);
-    }
     if (code < 0)
         return code;
-    /* No second BOS if the format writes it itself. */
-    if (!chat->is_begun && chat->ids.n > 1 && special->bos != RUN_NO_TOKEN &&
+    chat->ids.n = 0;
+    chat->marks = run_thought_marks_find(chat->conversation.jinja, rendering.text,
+                                         rendering.text_bytes, &chat->begins_in_thoughts);
+    if (session->options->adds_bos && special->is_bos_added && special->bos != RUN_NO_TOKEN &&
+        run_ids_add(&chat->ids, special->bos) < 0)
+        code = run_fail_memory(failure);
+    if (code == 0)
+        code = run_tokenizer_encode_chat(session->tokenizer, rendering.text, rendering.text_bytes,
+                                         (const struct run_span *)rendering.spans,
+                                         rendering.n_spans, &chat->ids, failure);
+    jinja_rendering_free(&rendering);
+    /* No second BOS if the template writes it itself. */
+    if (code == 0 && chat->ids.n > 1 && special->bos != RUN_NO_TOKEN &&
         chat->ids.list[0] == special->bos && chat->ids.list[1] == special->bos) {
         chat->ids.n--;
         memmove(chat->ids.list, chat->ids.list + 1, chat->ids.n * sizeof *chat->ids.list);
     }
+    if (code == 0 && chat->ids.n == 0)
+        code = run_fail(failure, -EINVAL, "the chat template gave an empty text");
+    return code;
+}
+
+/* Feed what the engine has not seen yet; it forgets what the conversation no longer has. */
+static int feed(struct chat *chat, struct run_failure *failure)
+{
+    const struct run_ids *ids = &chat->ids;
+    struct run_speculation *speculation = &chat->generation.speculation;
+    struct run_ids rest;
+    uint32_t n = 0;
+    int code;
+
+    if (ids->n >= chat->session->n_context)
+        return run_fail(failure, -ERANGE,
+                        "the conversation has %zu tokens, and the context is %u: /clear begins "
+                        "anew, -c N makes it larger",
+                        ids->n, chat->session->n_context);
+    while (n < chat->fed.n && n + 1 < ids->n && chat->fed.list[n] == ids->list[n])
+        n++;
+    code = run_speculation_rewind(speculation, &n, failure);
+    chat->fed.n = n;
+    if (code < 0)
+        return code;
+    rest = (struct run_ids){.list = ids->list + n, .n = ids->n - n};
+    code = run_generation_feed(&chat->generation, &rest, failure);
+    for (uint32_t n_past = run_speculation_n_past(speculation); n < n_past; n++)
+        if (run_ids_add(&chat->fed, ids->list[n]) < 0)
+            return run_fail_memory(failure);
+    return code;
+}
+
+/* Note which of the generated tokens the engine has seen. */
+static int note_generated(struct chat *chat, struct run_failure *failure)
+{
+    const struct run_ids *generated = &chat->generation.generated;
+    const size_t n = run_speculation_n_past(&chat->generation.speculation) - chat->fed.n;
+
+    for (size_t i = 0; i < n && i < generated->n; i++)
+        if (run_ids_add(&chat->fed, generated->list[i]) < 0)
+            return run_fail_memory(failure);
     return 0;
 }
 
-/* Write the user's turn, and what comes before it, and encode both. */
-static int write_turn(struct chat *chat, const char *said, size_t length,
-                      struct run_failure *failure)
+/* Take the answer apart and add it to the conversation. */
+static int add_answer(struct chat *chat, struct run_failure *failure)
 {
-    const char *system_text = chat->session->options->system_text;
-    struct run_chat_message messages[2] = {
-        {RUN_CHAT_SYSTEM, system_text, system_text ? strlen(system_text) : 0},
-        {RUN_CHAT_USER, said, length}};
-    int code;
+    const struct run_session *session = chat->session;
+    struct run_output *output = &chat->generation.output;
+    const bool has_tools = session->files.tools.length > 0 || session->files.messages.length > 0;
+    struct gguf_buffer json = {0};
+    struct run_answer answer;
+    const char *text;
+    bool has_space;
+    int code = run_output_clean(output);
 
-    gguf_buffer_drop(&chat->text, chat->text.length);
-    chat->n_parts = 0;
-    if (chat->is_begun)
-        code = run_chat_write_next(chat->format, &chat->model, &messages[1], add_part, chat);
-    else
-        code = run_chat_write(chat->format, &chat->model, messages + !system_text,
-                              system_text ? 2 : 1, add_part, chat);
     if (code < 0)
         return run_fail_memory(failure);
-    return make_ids(chat, failure);
+    text = output->raw.bytes ? output->raw.bytes : "";
+    has_space = run_tokenizer_adds_space(session->tokenizer) && *text == ' ';
+    code =
+        run_answer_parse(chat->conversation.jinja, text + has_space, output->raw.length - has_space,
+                         chat->marks, chat->begins_in_thoughts, has_tools, &answer);
+    if (code == 0)
+        code = run_answer_write(&answer, &json);
+    if (code == 0)
+        code = run_conversation_add(&chat->conversation, json.bytes, failure);
+    else
+        code = run_fail_memory(failure);
+    if (code == 0 && session->options->is_json) {
+        puts(json.bytes);
+        code = run_flush_stdout(failure);
+    }
+    run_answer_free(&answer);
+    gguf_buffer_free(&json);
+    return code;
+}
+
+/* Generate the answer to the conversation so far. */
+static int answer(struct chat *chat, struct run_failure *failure)
+{
+    struct run_generation *generation = &chat->generation;
+    struct run_output *output = &generation->output;
+    const struct gguf_buffer *text = &output->text;
+    int code = encode(chat, failure);
+
+    if (code < 0)
+        return code;
+    run_output_begin(output, true);
+    if (chat->marks) {
+        output->dims_after = chat->marks->begin;
+        output->dims_until = chat->marks->end;
+    }
+    output->is_dim = chat->begins_in_thoughts;
+    run_signals_clear_interrupt();
+    code = feed(chat, failure);
+    if (code == 0)
+        code = run_generate(generation, failure);
+    if (code == 0)
+        code = note_generated(chat, failure);
+    if (code == 0 && generation->ending == RUN_ENDING_CONTEXT && chat->session->editor)
+        run_message(
+            "the answer was cut: the context of %u tokens is full; /clear begins anew, -c N "
+            "makes it larger",
+            chat->session->n_context);
+    if (code == 0 && !output->is_kept &&
+        (text->length == 0 || text->bytes[text->length - 1] != '\n'))
+        code = run_output_newline(failure);
+    return code == 0 ? add_answer(chat, failure) : code;
+}
+
+/* ---- the user ---- */
+
+static int read_line(struct chat *chat)
+{
+    run_signals_clear_interrupt();
+    return chat->session->editor ? run_line_editor_read(chat->session->editor, &chat->line)
+                                 : run_plain_line_read(&chat->line);
+}
+
+static int say(struct chat *chat, const char *text, size_t n_bytes, struct run_failure *failure)
+{
+    struct run_conversation *conversation = &chat->conversation;
+    const size_t n = conversation->n_messages;
+    int code = run_conversation_say(conversation, "user", text, n_bytes, failure);
+
+    if (code == 0)
+        code = answer(chat, failure);
+    if (code < 0) /* the message was not answered */
+        run_conversation_cut(conversation, n);
+    return code;
+}
+
+/* ---- commands ---- */
+
+static int clear(struct chat *chat, const char *text, struct run_failure *failure)
+{
+    const bool has_system = chat->conversation.system,
+               has_messages = chat->session->files.messages.length > 0;
+
+    (void)text;
+    (void)failure;
+    run_conversation_cut(&chat->conversation, 0);
+    run_message("the conversation begins anew%s%s",
+                has_system ? "; the system message stays: /system TEXT sets another" : "",
+                has_messages ? "; the messages of --messages stay" : "");
+    return 0;
+}
+
+static int set_system(struct chat *chat, const char *text, struct run_failure *failure)
+{
+    int code;
+
+    if (*text == '\0') {
+        run_message("/system: needs a text, as in: /system Answer in one sentence.");
+        return 0;
+    }
+    code = run_conversation_say(&chat->conversation, "system", text, strlen(text), failure);
+    if (code == 0)
+        run_message("the next answers follow this system message");
+    return code;
+}
+
+/* Answer the last message again. A failure keeps the old answer. */
+static int regenerate(struct chat *chat, const char *text, struct run_failure *failure)
+{
+    struct run_conversation *conversation = &chat->conversation;
+    char *old;
+    int code;
+
+    (void)text;
+    if (conversation->n_messages == 0) {
+        run_message("/regen: there is no answer yet");
+        return 0;
+    }
+    old = conversation->messages[--conversation->n_messages];
+    code = answer(chat, failure);
+    if (code < 0 && code != -EIO) /* no answer was added */
+        conversation->messages[conversation->n_messages++] = old;
+    else
+        free(old);
+    return code;
+}
+
+static int end_chat(struct chat *chat, const char *text, struct run_failure *failure)
+{
+    (void)chat;
+    (void)text;
+    (void)failure;
+    return -ENODATA;
+}
+
+static int help(struct chat *chat, const char *text, struct run_failure *failure);
+
+static const struct {
+    const char *name, *help;
+    int (*run)(struct chat *chat, const char *text, struct run_failure *failure);
+} commands[] = {
+    {"/help", "print this", help},
+    {"/clear", "forget the conversation", clear},
+    {"/system", "TEXT: set the system message", set_system},
+    {"/regen", "answer the last message again", regenerate},
+    {"/exit", "end the chat, as Ctrl-D does", end_chat},
+    {"/quit", NULL, end_chat},
+    {"/bye", NULL, end_chat},
+};
+
+static int help(struct chat *chat, const char *text, struct run_failure *failure)
+{
+    (void)chat;
+    (void)text;
+    (void)failure;
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (commands[i].help)
+            run_message("%-8s %s", commands[i].name, commands[i].help);
+    run_message("Ctrl-C stops an answer; a line that ends with \\ goes on with the next one");
+    return 0;
+}
+
+/* Run a command, or answer a message. Returns 0, or -ENODATA to end the chat, or an error. */
+static int take_line(struct chat *chat, struct run_failure *failure)
+{
+    const char *line = chat->line.bytes ? chat->line.bytes : "";
+    const char *start = line + strspn(line, " \t");
+    const size_t n = strcspn(start, " \t");
+
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (strlen(commands[i].name) == n && strncmp(start, commands[i].name, n) == 0)
+            return commands[i].run(chat, start + n + strspn(start + n, " \t"), failure);
+    /* Not paths, which begin with a slash, too. */
+    if (*start == '/' && chat->session->editor && !memchr(start + 1, '/', n - 1)) {
+        run_message("%.*s: no such command; /help lists them", (int)n, start);
+        return 0;
+    }
+    return *start == '\0' ? 0 : say(chat, line, chat->line.length, failure);
 }
 
 /* ---- the conversation ---- */
 
-/* Generate the answer to a message. */
-static int answer(struct chat *chat, const char *said, size_t length, struct run_failure *failure)
+/* A failure with one message does not end a chat at a terminal. */
+static bool goes_on(const struct chat *chat, int code, const struct run_failure *failure)
 {
-    struct run_generation *generation = &chat->generation;
-    const struct gguf_buffer *text = &generation->output.text;
-    int code = write_turn(chat, said, length, failure);
-
-    if (code < 0)
-        return code;
-    chat->is_begun = true;
-    run_output_begin(&generation->output, true);
-    run_signals_clear_interrupt();
-    code = run_generation_feed(generation, &chat->ids, failure);
-    if (code == 0)
-        code = run_generate(generation, failure);
-    else if (code == -EINTR) {
-        run_message("interrupted while the model read the message; it has seen only a part of it, "
-                    "so the chat ends");
-        return -EINTR;
-    }
-    if (code == 0 && (text->length == 0 || text->bytes[text->length - 1] != '\n'))
-        code = run_output_newline(failure);
-    return code == -EINTR ? 0 : code;
-}
-
-/* Read the next line, without its end. Returns its length, or -1 at the end of the input. */
-static ssize_t read_line(struct chat *chat)
-{
-    ssize_t length;
-
-    for (;;) {
-        errno = 0;
-        if (chat->is_terminal)
-            fputs("> ", stderr);
-        length = getline(&chat->line, &chat->line_capacity, stdin);
-        if (!chat->is_terminal || !run_is_line_cut(chat->line, length))
-            break;
-        run_message("the line was not read: a terminal cuts lines after %d bytes; give the text "
-                    "as PROMPT \"$(cat FILE)\", or by a pipe",
-                    RUN_TERMINAL_LINE_BYTES);
-    }
-    while (length > 0 && (chat->line[length - 1] == '\n' || chat->line[length - 1] == '\r'))
-        chat->line[--length] = '\0';
-    return length;
-}
-
-/* Return true if a line is a command to end the chat, with blanks around it or not. */
-static bool is_exit(const char *line)
-{
-    static const char *const commands[] = {"/exit", "/quit", "/bye"};
-    const char *start = line + strspn(line, " \t");
-
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        const size_t length = strlen(commands[i]);
-
-        if (strncmp(start, commands[i], length) == 0 &&
-            start[length + strspn(start + length, " \t")] == '\0')
-            return true;
-    }
-    return false;
+    if (!chat->session->editor || (code != -ERANGE && code != -EINVAL && code != -EINTR))
+        return false;
+    if (code == -EINTR)
+        run_message("stopped before the answer; the conversation is as it was before");
+    else
+        run_message("%s", failure->text);
+    return true;
 }
 
 /* Take turns. Returns 0, -EINTR after Ctrl-C outside of an answer, or another negative errno. */
@@ -311,80 +435,61 @@ static int converse(struct chat *chat, struct run_failure *failure)
     int code = 0;
 
     if (first && strcmp(first, "-") != 0)
-        code = answer(chat, first, strlen(first), failure);
-    while (code == 0 && chat->generation.ending != RUN_ENDING_CONTEXT) {
-        ssize_t length;
-
-        run_signals_clear_interrupt();
-        length = read_line(chat);
-        if (length < 0) {
-            if (run_signals_is_interrupted())
-                return -EINTR;
+        code = say(chat, first, strlen(first), failure);
+    else if (chat->session->files.messages.length > 0)
+        code = answer(chat, failure);
+    if (!chat->session->options->is_interactive)
+        return code;
+    while (code == 0) {
+        code = read_line(chat);
+        if (code == -ENOMEM)
+            return run_fail_memory(failure);
+        if (code < 0)
             break;
-        }
-        if (is_exit(chat->line))
-            break;
-        if (length > 0)
-            code = answer(chat, chat->line, (size_t)length, failure);
-        if (code == -ERANGE && run_engine_n_past(chat->session->engine) > 0) {
-            chat->generation.ending = RUN_ENDING_CONTEXT;
-            return 0;
-        }
+        code = take_line(chat, failure);
+        if (goes_on(chat, code, failure))
+            code = 0;
         /* Without a terminal, Ctrl-C ends the whole chat. */
-        if (code == 0 && !chat->is_terminal && chat->generation.ending == RUN_ENDING_INTERRUPT)
+        if (code == 0 && !chat->session->editor && run_signals_is_interrupted())
             return -EINTR;
     }
-    return code;
-}
-
-static int begin(struct chat *chat, struct run_failure *failure)
-{
-    struct run_session *session = chat->session;
-    const struct gguf_special_ids *special = run_tokenizer_special(session->tokenizer);
-    int code;
-
-    chat->bos = text_of(session->tokenizer, special->bos);
-    chat->eos = text_of(session->tokenizer, special->eos);
-    if (!chat->bos || !chat->eos)
-        return run_fail_memory(failure);
-    chat->model = (struct run_chat_model){chat->bos, chat->eos,
-                                          session->options->adds_bos && special->is_bos_added};
-    code = run_generation_open(session, &chat->generation, failure);
-    return code == 0 ? find_ends(chat, failure) : code;
+    return code == -ENODATA ? 0 : code;
 }
 
 static void end(struct chat *chat)
 {
     run_generation_close(&chat->generation);
-    for (int i = 0; i < 2; i++)
-        gguf_buffer_free(&chat->marks[i]);
-    gguf_buffer_free(&chat->text);
+    run_conversation_close(&chat->conversation);
+    gguf_buffer_free(&chat->end);
+    gguf_buffer_free(&chat->line);
     run_ids_free(&chat->ids);
+    run_ids_free(&chat->fed);
     free((void *)chat->stops);
-    free(chat->parts);
-    free(chat->line);
-    free(chat->bos);
-    free(chat->eos);
 }
 
 int run_task_chat(struct run_session *session)
 {
-    struct chat chat = {.session = session, .is_terminal = isatty(STDIN_FILENO)};
+    struct chat chat = {.session = session};
+    const char *jinja = choose_template(session);
     struct run_failure failure;
-    int status = choose_format(&chat);
-    int code;
+    int status = EX_OK, code;
 
-    if (status != EX_OK)
-        return status;
-    code = begin(&chat, &failure);
-    if (code == 0 && chat.is_terminal)
-        run_message("chat template %s; Ctrl-C stops an answer, /exit or Ctrl-D ends the chat",
-                    chat.format->name);
+    if (!jinja)
+        return EX_DATAERR;
+    code = run_conversation_open(jinja, session->tokenizer, &chat.conversation, &failure);
+    if (code == 0)
+        code = set_arguments(&chat, &failure);
+    if (code == 0)
+        code = run_generation_open(session, &chat.generation, &failure);
+    if (code == 0)
+        code = find_end(&chat, &failure);
+    if (code == 0 && session->editor)
+        run_message("Ctrl-C stops an answer, /help lists commands, /exit or Ctrl-D ends the chat");
     run_signals_defer_interrupt(true);
     if (code == 0)
         code = converse(&chat, &failure);
     run_signals_defer_interrupt(false);
-    if (chat.is_terminal)
+    if (session->editor)
         fputc('\n', stderr);
     if (code < 0 && code != -EINTR)
         status = run_session_complain(session, code, &failure);

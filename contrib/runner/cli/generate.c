@@ -2,6 +2,7 @@
 
 #include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/run_signals.h"
+#include "gguf/support/safe_print.h"
 
 #include <errno.h>
 #include <math.h>
@@ -14,7 +15,7 @@ int run_generation_open(struct run_session *session, struct run_generation *gene
 
     *generation = (struct run_generation){
         .session = session,
-        .end_tokens = {RUN_NO_TOKEN, RUN_NO_TOKEN},
+        .end_token = RUN_NO_TOKEN,
         .unfed = RUN_NO_TOKEN,
         .output = {.tokenizer = session->tokenizer,
                    .is_control_shown = options->is_special,
@@ -27,7 +28,7 @@ int run_generation_open(struct run_session *session, struct run_generation *gene
         if (run_tokenizer_is_end(session->tokenizer, (int32_t)id) &&
             run_ids_add(&generation->forbidden, (int32_t)id) < 0)
             return run_fail_memory(failure);
-    return run_sampler_open(&options->sampling, session->n_vocab, session->n_context,
+    return run_sampler_open(&session->sampling, session->n_vocab, session->n_context,
                             &generation->sampler, failure);
 }
 
@@ -38,6 +39,18 @@ void run_generation_close(struct run_generation *generation)
     run_output_free(&generation->output);
     run_ids_free(&generation->forbidden);
     run_ids_free(&generation->generated);
+}
+
+static void print_tokens(const struct run_tokenizer *tokenizer, const struct run_ids *ids)
+{
+    for (size_t i = 0; i < ids->n; i++) {
+        size_t length;
+        const char *piece = run_tokenizer_piece(tokenizer, ids->list[i], &length);
+
+        fprintf(stderr, "%7d '", ids->list[i]);
+        gguf_print_safe(stderr, piece, length);
+        fprintf(stderr, "'\n");
+    }
 }
 
 int run_generation_feed(struct run_generation *generation, const struct run_ids *prompt,
@@ -55,6 +68,8 @@ int run_generation_feed(struct run_generation *generation, const struct run_ids 
                         "the context of %u tokens is full: it has %u, %zu more do not fit; -c N "
                         "makes it larger",
                         session->n_context, n_past, prompt->n);
+    if (session->options->shows_prompt_tokens)
+        print_tokens(session->tokenizer, prompt);
     code = run_speculation_feed(&generation->speculation, prompt, failure);
     generation->prompt_seconds += run_seconds() - started;
     if (code == -EINTR)
@@ -85,12 +100,11 @@ static int next_token(struct run_generation *generation, bool *is_over, struct r
     generation->n_generated++;
     if (run_ids_add(&generation->generated, id) < 0)
         return run_fail_memory(failure);
-    if (id == generation->end_tokens[0] || id == generation->end_tokens[1] ||
-        run_tokenizer_is_end(session->tokenizer, id)) {
+    if (id == generation->end_token || run_tokenizer_is_end(session->tokenizer, id)) {
         generation->ending = RUN_ENDING_TOKEN;
-        if (generation->output.is_control_shown)
-            return run_output_token(&generation->output, id, &is_stopped, failure);
-        return 0;
+        return generation->output.is_control_shown
+                   ? run_output_end_token(&generation->output, id, failure)
+                   : 0;
     }
     run_sampler_accept(generation->sampler, id);
     generation->unfed = id;

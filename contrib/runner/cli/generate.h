@@ -21,7 +21,7 @@ struct run_generation {
     struct run_sampler *sampler;
     struct run_speculation speculation;
     struct run_output output;
-    int32_t end_tokens[2];    /* further tokens that end the text, or RUN_NO_TOKEN */
+    int32_t end_token;        /* a further token that ends the text, or RUN_NO_TOKEN */
     struct run_ids forbidden; /* tokens that are never chosen */
 
     /* The results. */
@@ -38,9 +38,9 @@ int run_generation_open(struct run_session *session, struct run_generation *gene
 void run_generation_close(struct run_generation *generation);
 
 /*
- * Feed a prompt, with a progress line on a terminal. Returns 0; -ERANGE if the prompt does not fit
- * the context, and then nothing was fed; -EINTR after a deferred interrupt, with the ending set; or
- * another negative errno.
+ * Feed a prompt, with a progress line on a terminal; prints its tokens if the options say so.
+ * Returns 0; -ERANGE if the prompt does not fit the context, and then nothing was fed; -EINTR after
+ * a deferred interrupt, with the ending set; or another negative errno.
  */
 int run_generation_feed(struct run_generation *generation, const struct run_ids *prompt,
                         struct run_failure *failure);

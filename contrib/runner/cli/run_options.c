@@ -1,9 +1,10 @@
 #include "contrib/runner/cli/run_options.h"
 
-#include "contrib/runner/chat/chat_format.h"
+#include "contrib/runner/chat/conversation.h"
 #include "contrib/runner/cli/escapes.h"
 #include "contrib/runner/cli/foreign_options.h"
 #include "contrib/runner/cli/messages.h"
+#include "contrib/runner/cli/sampling_defaults.h"
 #include "contrib/runner/compute/thread_pool.h"
 #include "dequant/types.h"
 #include "gguf/support/shard_names.h"
@@ -37,13 +38,6 @@ static const struct gguf_choice draft_types[] = {{"lookup", 1u << RUN_DRAFT_LOOK
                                                  {"all", (1u << RUN_N_DRAFT_SOURCES) - 1},
                                                  {0}};
 
-static const char *chat_format_at(size_t i)
-{
-    const struct run_chat_format *format = run_chat_format_at(i);
-
-    return format ? format->name : NULL;
-}
-
 static int refuse_value(const struct gguf_option_use *use, const char *needs)
 {
     run_message("option %s %s: needs %s", use->shown, use->value, needs);
@@ -63,6 +57,15 @@ static int take_seed(void *target, const struct gguf_option_use *use)
     if (errno != 0 || !isdigit((unsigned char)*use->value) || *end != '\0')
         return refuse_value(use, "a whole number from 0 to 18446744073709551615, or -1");
     return 0;
+}
+
+static int take_template_argument(void *target, const struct gguf_option_use *use)
+{
+    struct run_options *options = target;
+
+    if (!strchr(use->value, '=') || use->value[0] == '=')
+        return refuse_value(use, "KEY=JSON, as in enable_thinking=false");
+    return gguf_texts_add(&options->template_arguments, use->value);
 }
 
 static int take_bench(void *target, const struct gguf_option_use *use)
@@ -89,8 +92,10 @@ static int take_bench(void *target, const struct gguf_option_use *use)
 /* clang-format off */
 static const struct gguf_option rows[] = {
     HEADING("Text (defaults in parentheses)"),
-    {"-i --interactive", NULL, "chat, with the model's template", GGUF_OPTION_NOTHING,
+    {"-i --interactive", NULL, "chat, with the model's template", SET(ON, is_interactive),
      TASK(RUN_TASK_CHAT)},
+    {"--messages", "FILE", "answer a conversation: JSON, as in OpenAI's API; -: stdin",
+     SET(TEXT, messages_file), TASK(RUN_TASK_CHAT)},
     {"-n --predict --n-predict", "N", "generate at most N tokens; -1: no limit (-1)",
      SET(INT64, n_predict), RANGE(-1, MOST_TOKENS)},
     {"-p --prompt", "TEXT", "the prompt; instead of PROMPT", SET(TEXT, prompt),
@@ -103,8 +108,14 @@ static const struct gguf_option rows[] = {
      SET(TEXTS, stops)},
     {"--system", "TEXT", "with -i: the system message", SET(TEXT, system_text),
      FOR(BIT(RUN_TASK_CHAT))},
-    {"--chat-template", "NAME", "with -i: another template; an unknown NAME lists them",
-     SET(TEXT, chat_template), .choice_at = chat_format_at, FOR(BIT(RUN_TASK_CHAT))},
+    {"--chat-template", "NAME", "with -i: another template, by name or in a file",
+     SET(TEXT, chat_template), FOR(BIT(RUN_TASK_CHAT))},
+    {"--template-arg", "KEY=JSON", "with -i: set a variable of the template",
+     CALL(take_template_argument), FOR(BIT(RUN_TASK_CHAT))},
+    {"--tools", "FILE", "with -i: the tools that the model may call, a list in JSON",
+     SET(TEXT, tools_file), FOR(BIT(RUN_TASK_CHAT))},
+    {"--no-think", NULL, "with -i: answer without thinking, if the template can",
+     SET(OFF, thinks), FOR(BIT(RUN_TASK_CHAT))},
     {"--no-display-prompt", NULL, "print only the generated text", SET(OFF, shows_prompt)},
     {"--verbose-prompt", NULL, "print the tokens of the prompt to stderr",
      SET(ON, shows_prompt_tokens)},
@@ -163,7 +174,8 @@ static const struct gguf_option rows[] = {
     {"--bench", "P,N", "measure P prompt tokens and N generated tokens", CALL(take_bench),
      TASK(RUN_TASK_BENCH)},
     {"--json", NULL, "print one JSON object", SET(ON, is_json),
-     FOR(BIT(RUN_TASK_GENERATE) | BIT(RUN_TASK_PERPLEXITY) | BIT(RUN_TASK_BENCH))},
+     FOR(BIT(RUN_TASK_GENERATE) | BIT(RUN_TASK_CHAT) | BIT(RUN_TASK_PERPLEXITY) |
+         BIT(RUN_TASK_BENCH))},
     {"-h --help", NULL, "print this help and exit", GGUF_OPTION_NOTHING, TASK(RUN_TASK_HELP)},
     {"-V --version", NULL, "print the version and exit", GGUF_OPTION_NOTHING,
      TASK(RUN_TASK_VERSION)},
@@ -175,6 +187,8 @@ static int take_foreign(void *target, int argc, char **argv, int i)
     struct run_options *options = target;
     const struct run_foreign_option *foreign = run_foreign_option_find(argv[i]);
     const size_t length = strcspn(argv[i], "=");
+    const char *next = i + 1 < argc ? argv[i + 1] : NULL;
+    bool has_value;
 
     if (!foreign)
         return 0;
@@ -182,10 +196,16 @@ static int take_foreign(void *target, int argc, char **argv, int i)
         run_message("%.*s: %s", (int)length, argv[i], foreign->hint);
         return -EINVAL;
     }
+    has_value = run_foreign_option_has_value(foreign, argv[i], next);
+    if (has_value && access(next, F_OK) == 0) { /* would be MODEL, with the value forgotten */
+        run_message("%s takes a value, but %s is a file or directory; leave %s out, it changes "
+                    "nothing here",
+                    argv[i], next, argv[i]);
+        return -EINVAL;
+    }
     if (gguf_texts_add(&options->unused, argv[i]) < 0)
         return -ENOMEM;
-    return run_foreign_option_has_value(foreign, argv[i], i + 1 < argc ? argv[i + 1] : NULL) ? 2
-                                                                                             : 1;
+    return has_value ? 2 : 1;
 }
 
 const struct gguf_option_table run_command_line = {
@@ -227,9 +247,11 @@ static int assign_words(struct run_options *options)
     if (n > 0 && !options->model) {
         int n_shards = 1; /* a shell pattern may have named all shards of a model */
 
-        /* Accept `--tokenize TEXT MODEL`, with the text right after the option. */
-        if (options->task == RUN_TASK_TOKENIZE && n == 2 && access(words[0], F_OK) != 0 &&
+        if (n == 2 && access(words[0], F_OK) != 0 && !gguf_has_model_ending(words[0]) &&
             access(words[1], F_OK) == 0) {
+            if (options->task != RUN_TASK_TOKENIZE)
+                return refuse_with_usage("the model comes first, then the prompt: ", words[1]);
+            /* Accept `--tokenize TEXT MODEL`, with the text right after the option. */
             options->model = words[1];
             options->prompt = words[0];
             return 0;
@@ -252,6 +274,24 @@ static int assign_words(struct run_options *options)
     return 0;
 }
 
+void run_options_list_templates(char *names, size_t capacity)
+{
+    names[0] = '\0';
+    for (size_t i = 0; run_chat_template_name(i); i++)
+        run_list_add(names, capacity, ", ", run_chat_template_name(i));
+}
+
+static int check_template(const char *template)
+{
+    char names[400];
+
+    if (!template || run_chat_template_find(template) || access(template, F_OK) == 0)
+        return 0;
+    run_options_list_templates(names, sizeof names);
+    run_message("--chat-template %s: needs a file, or one of: %s", template, names);
+    return -EINVAL;
+}
+
 static int check(const struct run_options *options)
 {
     const bool takes_prompt = options->task == RUN_TASK_GENERATE ||
@@ -264,11 +304,13 @@ static int check(const struct run_options *options)
         return refuse("--tokens and --logits need each other");
     if (options->prompt && !takes_prompt)
         return refuse("a prompt is for generation, -i and --tokenize");
+    if (options->prompt && options->messages_file)
+        return refuse("two conversations: PROMPT and --messages");
     if (options->prompt && options->prompt_file)
         return refuse("two prompts: PROMPT and -f");
     if (options->is_null_separated && options->prompt)
         return refuse("-0 reads texts from stdin, and takes no PROMPT");
-    return 0;
+    return check_template(options->chat_template);
 }
 
 /* Replace *text by a copy without escapes, which the command line owns. */
@@ -320,12 +362,8 @@ int run_options_parse(int argc, char **argv, struct run_options *options)
         .adds_bos = true,
         .shows_prompt = true,
         .is_confined = true,
-        .sampling = {.repeat_penalty = 1,
-                     .repeat_last_n = 64,
-                     .top_k = 40,
-                     .top_p = 0.95F,
-                     .min_p = 0.05F,
-                     .temperature = 0.8F},
+        .thinks = true,
+        .sampling = RUN_SAMPLING_NOT_GIVEN,
     };
     result = gguf_options_parse(&run_command_line, argc, argv, options, &options->line);
     if (result < 0 || options->task == RUN_TASK_HELP || options->task == RUN_TASK_VERSION)
@@ -348,6 +386,7 @@ void run_options_free(struct run_options *options)
 {
     free((void *)options->stops.texts);
     free((void *)options->mount_options.texts);
+    free((void *)options->template_arguments.texts);
     free((void *)options->unused.texts);
     gguf_command_line_free(&options->line);
 }

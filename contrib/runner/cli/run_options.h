@@ -53,8 +53,12 @@ struct run_options {
     bool is_special; /* read special tokens in prompts, and write them */
     bool shows_prompt;
     bool shows_prompt_tokens;
+    bool is_interactive; /* -i */
     const char *system_text;
-    const char *chat_template;
+    const char *chat_template; /* a name or a file */
+    const char *messages_file, *tools_file;
+    struct gguf_texts template_arguments; /* KEY=JSON */
+    bool thinks;
 
     bool is_null_separated;
     const char *tokens_file;
@@ -79,5 +83,8 @@ extern const struct gguf_option_table run_command_line;
  */
 int run_options_parse(int argc, char **argv, struct run_options *options);
 void run_options_free(struct run_options *options);
+
+/* Write the names that --chat-template takes into names[capacity]. */
+void run_options_list_templates(char *names, size_t capacity);
 
 #endif

@@ -8,18 +8,25 @@
 #include <stddef.h>
 #include <string.h>
 #include <sysexits.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t is_deferred, is_interrupted;
 static const struct run_weights *volatile watched;
 static const char *volatile watched_model;
+static struct termios terminal;
+static volatile sig_atomic_t is_terminal_kept;
 
 static void on_end(int number)
 {
     if (number == SIGINT && is_deferred && !is_interrupted) {
         is_interrupted = 1;
         return;
+    }
+    if (is_terminal_kept) {
+        tcsetattr(STDIN_FILENO, TCSADRAIN, &terminal);
+        (void)!write(STDERR_FILENO, RUN_ASK_FOR_NO_MARKS, strlen(RUN_ASK_FOR_NO_MARKS));
     }
     _exit(128 + number);
 }
@@ -103,6 +110,11 @@ bool run_signals_is_interrupted(void)
 void run_signals_clear_interrupt(void)
 {
     is_interrupted = 0;
+}
+
+void run_signals_keep_terminal(void)
+{
+    is_terminal_kept = tcgetattr(STDIN_FILENO, &terminal) == 0;
 }
 
 void run_signals_block(sigset_t *before)

@@ -23,6 +23,15 @@ void run_signals_defer_interrupt(bool defer);
 bool run_signals_is_interrupted(void);
 void run_signals_clear_interrupt(void);
 
+/* Ask a terminal not to mark pasted text any more. */
+#define RUN_ASK_FOR_NO_MARKS "\033[?2004l"
+
+/*
+ * When a signal ends the program, give stdin's terminal its present settings back and ask it not to
+ * mark pasted text.
+ */
+void run_signals_keep_terminal(void);
+
 /*
  * Block the signals that end the program. Stores the previous mask in `before`, for
  * run_signals_unblock().

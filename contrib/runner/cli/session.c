@@ -5,6 +5,8 @@
 #include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/private_mount.h"
 #include "contrib/runner/cli/run_signals.h"
+#include "contrib/runner/cli/sampling_defaults.h"
+#include "contrib/runner/cli/speculation.h"
 #include "contrib/runner/compute/multiply.h"
 #include "contrib/runner/compute/thread_pool.h"
 #include "contrib/runner/engine/architectures.h"
@@ -26,6 +28,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sysexits.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The default context, unless the model was trained for less. */
@@ -115,9 +118,23 @@ static bool is_at(const void *path, uint64_t device, uint64_t inode)
     return is_found;
 }
 
-static bool is_in_weights(const void *weights, uint64_t device, uint64_t inode)
+/* For run_task_files_check(): a file of the open tree, which need not have its weights open. */
+static bool is_in_tree(const void *user, uint64_t device, uint64_t inode)
 {
-    return run_weights_are_in(weights, device, inode);
+    const struct run_session *session = user;
+    struct run_weights *weights;
+    struct run_failure failure;
+    bool is_found;
+
+    if (session->tree.weights)
+        return run_weights_are_in(session->tree.weights, device, inode);
+    /* is_at() has looked for the files of a private mount. */
+    if (session->is_tree_private ||
+        run_weights_open(session->tree.fd, false, &weights, &failure) < 0)
+        return false;
+    is_found = run_weights_are_in(weights, device, inode);
+    run_weights_close(weights);
+    return is_found;
 }
 
 /* Returns an exit status. */
@@ -229,42 +246,6 @@ static bool is_text_generated(const struct run_options *options)
     return options->task == RUN_TASK_GENERATE || options->task == RUN_TASK_CHAT;
 }
 
-/* Return the limit of the drafts for a pass, which may not exceed a batch. */
-static uint32_t choose_drafts(const struct run_session *session)
-{
-    const struct run_options *options = session->options;
-    const uint32_t n_wanted =
-        options->n_drafts >= 0 ? (uint32_t)options->n_drafts : RUN_USUAL_DRAFTS;
-
-    if (!is_text_generated(options))
-        return 0;
-    if (!run_engine_can_rewind(session->engine)) {
-        if (options->n_drafts > 0)
-            run_message("--draft %d: no drafts, because recurrent layers cannot forget wrong ones",
-                        options->n_drafts);
-        return 0;
-    }
-    return n_wanted < options->n_batch ? n_wanted : options->n_batch - 1;
-}
-
-/* Choose where drafts come from, and complain of what was asked for and is not there. */
-static void choose_draft_sources(struct run_session *session)
-{
-    const uint32_t wanted = session->options->draft_sources;
-    const char *problem;
-    const bool has_nextn = run_engine_can_draft(session->engine, &problem);
-
-    session->draft_sources = wanted > 0 ? wanted : (1U << RUN_N_DRAFT_SOURCES) - 1;
-    if (has_nextn)
-        return;
-    session->draft_sources &= ~(1U << RUN_DRAFT_NEXTN);
-    if (problem)
-        run_message("%s: no drafts by the nextn layer: %s", session->options->model, problem);
-    else if (wanted == 1U << RUN_DRAFT_NEXTN && session->n_drafts > 0)
-        run_message("--draft-type nextn: no drafts, because the model has no nextn layer that "
-                    "ggufs-run knows");
-}
-
 static int open_engine(struct run_session *session, uint32_t n_context, struct run_failure *failure)
 {
     const struct run_options *options = session->options;
@@ -296,8 +277,8 @@ static int open_engine(struct run_session *session, uint32_t n_context, struct r
     report_unused(session->tree.weights);
     session->n_vocab = run_engine_n_vocab(session->engine);
     session->n_context = run_engine_n_context(session->engine);
-    session->n_drafts = choose_drafts(session);
-    choose_draft_sources(session);
+    if (is_text_generated(options))
+        run_drafts_choose(session);
     session->logits =
         calloc((size_t)session->n_vocab * (1 + session->n_drafts), sizeof *session->logits);
     if (!session->logits)
@@ -345,14 +326,17 @@ static int open_tokenizer(struct run_session *session, struct run_failure *failu
 static int confine(const struct run_options *options)
 {
     static const int calls[] = {SCMP_SYS(ftruncate)};
-    const struct gguf_confinement confinement = {
-        .threads = true, .system_calls = calls, .n_system_calls = sizeof calls / sizeof *calls};
+    const struct gguf_confinement confinement = {.threads = true,
+                                                 .sets_terminal = options->is_interactive,
+                                                 .system_calls = calls,
+                                                 .n_system_calls = sizeof calls / sizeof *calls};
     const char *step;
     int code;
 
     if (!options->is_confined)
         return EX_OK;
     run_pre_tokenizer_reserve();
+    tzset(); /* for templates that write the date */
     code = gguf_confine(&confinement, &step);
     if (code == 0)
         return EX_OK;
@@ -374,6 +358,9 @@ static int load(struct run_session *session, uint32_t n_context, struct run_fail
     if (code == 0)
         session->chat_template =
             run_metadata_string(session->tree.metadata, "tokenizer.chat_template");
+    session->sampling = session->options->sampling;
+    if (code == 0)
+        code = run_sampling_complete(&session->sampling, session->tree.metadata, failure);
     if (session->tree.metadata) { /* a key that could not be read seems to be missing */
         const int first = run_metadata_status(session->tree.metadata, failure);
 
@@ -400,8 +387,8 @@ int run_session_open(const struct run_options *options, uint32_t n_context,
         return status;
     code = load(session, n_context, &failure);
     session->load_seconds = run_seconds() - session->started;
-    if (code == 0 && session->tree.weights) {
-        status = check_output(session, is_in_weights, session->tree.weights);
+    if (code == 0) {
+        status = check_output(session, is_in_tree, session);
         if (status != EX_OK)
             return status;
     }
@@ -409,6 +396,7 @@ int run_session_open(const struct run_options *options, uint32_t n_context,
         const unsigned n_threads =
             options->n_threads > 0 ? options->n_threads : run_default_threads("");
 
+        session->editor = options->is_interactive ? run_line_editor_open() : NULL;
         status = confine(options);
         if (status == EX_OK && session->engine)
             run_thread_pool_start(n_threads); /* confined as well */
@@ -434,6 +422,7 @@ int run_session_close(struct run_session *session, int status)
     run_engine_close(session->engine);
     run_tree_close(&session->tree);
     run_task_files_close(&session->files);
+    run_line_editor_close(session->editor);
     return status;
 }
 

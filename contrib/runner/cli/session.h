@@ -2,6 +2,7 @@
 #ifndef GGUFS_RUNNER_SESSION_H
 #define GGUFS_RUNNER_SESSION_H
 
+#include "contrib/runner/cli/line_editor.h"
 #include "contrib/runner/cli/read_ahead.h"
 #include "contrib/runner/cli/run_options.h"
 #include "contrib/runner/cli/run_progress.h"
@@ -19,7 +20,9 @@ struct run_session {
     struct run_engine *engine;       /* the same */
     bool reads_ahead;                /* the weights are read before they are needed */
     struct run_read_ahead read_ahead;
-    const char *chat_template;   /* of the metadata; NULL: not there */
+    struct run_line_editor *editor; /* of a chat at a terminal; NULL */
+    const char *chat_template;      /* of the metadata; NULL: not there */
+    struct run_sampling sampling;
     uint32_t n_vocab, n_context; /* of the engine */
     uint32_t n_drafts;           /* limit of the tokens drafted for a pass */
     uint32_t draft_sources;      /* 1 << source for each */

@@ -1,8 +1,49 @@
 #include "contrib/runner/cli/speculation.h"
 
+#include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/run_signals.h"
 
 #include <errno.h>
+
+/* Return the limit of the drafts for a pass, which may not exceed a batch. */
+static uint32_t choose_drafts(const struct run_session *session)
+{
+    const struct run_options *options = session->options;
+    const uint32_t n_wanted =
+        options->n_drafts >= 0 ? (uint32_t)options->n_drafts : RUN_USUAL_DRAFTS;
+
+    if (!run_engine_can_rewind(session->engine)) {
+        if (options->n_drafts > 0)
+            run_message("--draft %d: no drafts, because recurrent layers cannot forget wrong ones",
+                        options->n_drafts);
+        return 0;
+    }
+    return n_wanted < options->n_batch ? n_wanted : options->n_batch - 1;
+}
+
+/* Choose where drafts come from, and complain of what was asked for and is not there. */
+static void choose_sources(struct run_session *session)
+{
+    const uint32_t wanted = session->options->draft_sources;
+    const char *problem;
+    const bool has_nextn = run_engine_can_draft(session->engine, &problem);
+
+    session->draft_sources = wanted > 0 ? wanted : (1U << RUN_N_DRAFT_SOURCES) - 1;
+    if (has_nextn)
+        return;
+    session->draft_sources &= ~(1U << RUN_DRAFT_NEXTN);
+    if (problem)
+        run_message("%s: no drafts by the nextn layer: %s", session->options->model, problem);
+    else if (wanted == 1U << RUN_DRAFT_NEXTN && session->n_drafts > 0)
+        run_message("--draft-type nextn: no drafts, because the model has no nextn layer that "
+                    "ggufs-run knows");
+}
+
+void run_drafts_choose(struct run_session *session)
+{
+    session->n_drafts = choose_drafts(session);
+    choose_sources(session);
+}
 
 void run_speculation_begin(struct run_session *session, struct run_speculation *speculation)
 {
@@ -61,6 +102,21 @@ static int end_pass(struct run_speculation *speculation, bool learns, struct run
         learn(speculation);
     speculation->n_tokens = speculation->row = 0;
     return code;
+}
+
+int run_speculation_rewind(struct run_speculation *speculation, uint32_t *n_past,
+                           struct run_failure *failure)
+{
+    struct run_engine *engine = speculation->session->engine;
+    const int code = end_pass(speculation, false, failure);
+
+    if (code < 0 || *n_past == run_engine_n_past(engine))
+        return code;
+    if (!run_engine_has_states(engine))
+        return run_engine_rewind(engine, *n_past, failure);
+    run_engine_reset(engine);
+    *n_past = 0;
+    return 0;
 }
 
 int run_speculation_feed(struct run_speculation *speculation, const struct run_ids *prompt,

@@ -30,6 +30,12 @@ struct run_speculation {
     double seconds;                      /* of the last pass, with the making of its drafts */
 };
 
+/*
+ * Set the limit of a session's drafts, and where they come from, as the options and the engine
+ * permit. Prints what was asked for and is not there.
+ */
+void run_drafts_choose(struct run_session *session);
+
 /* Begin with the session's limit of drafts. Call run_speculation_free() at the end. */
 void run_speculation_begin(struct run_session *session, struct run_speculation *speculation);
 void run_speculation_free(struct run_speculation *speculation);
@@ -37,6 +43,13 @@ void run_speculation_free(struct run_speculation *speculation);
 /* Feed a prompt, as run_session_feed() does, after the last token that was fed. */
 int run_speculation_feed(struct run_speculation *speculation, const struct run_ids *prompt,
                          struct run_failure *failure);
+
+/*
+ * Forget all but the first `*n_past` tokens that were fed, or all of them if the engine cannot;
+ * then *n_past becomes 0. Returns 0 or -ENOMEM.
+ */
+int run_speculation_rewind(struct run_speculation *speculation, uint32_t *n_past,
+                           struct run_failure *failure);
 
 /*
  * Feed a token; run_speculation_logits() then returns the logits after it. `n_left` is the maximum

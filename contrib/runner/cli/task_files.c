@@ -1,6 +1,6 @@
 #include "contrib/runner/cli/task_files.h"
 
-#include "gguf/support/file_status.h"
+#include "contrib/runner/chat/conversation.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,12 +33,51 @@ static const char *input_path(const struct run_options *options)
     }
 }
 
+/* Read a file, or stdin, as a whole. */
+static int read_text(const char *path, struct gguf_buffer *text, struct run_failure *failure)
+{
+    struct run_task_files file = {.input_name = is_stdio(path) ? "stdin" : path,
+                                  .limit_bytes = PROMPT_LIMIT_BYTES};
+    int code;
+
+    file.input = is_stdio(path) ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (file.input < 0)
+        return run_fail_elsewhere(failure, -errno, "%s: %s", path, strerror(errno));
+    code = run_task_files_read(&file, text, failure);
+    if (file.input != STDIN_FILENO)
+        close(file.input);
+    if (code == 0 && text->length == 0)
+        return run_fail_elsewhere(failure, -EINVAL, "%s: the file is empty", file.input_name);
+    return code;
+}
+
+/* Read the files that a chat needs. --chat-template may be a name instead. */
+static int read_texts(const struct run_options *options, struct run_task_files *files,
+                      struct run_failure *failure)
+{
+    const char *template = options->chat_template;
+    int code = 0;
+
+    if (options->messages_file)
+        code = read_text(options->messages_file, &files->messages, failure);
+    if (code == 0 && options->tools_file)
+        code = read_text(options->tools_file, &files->tools, failure);
+    if (code == 0 && template && !run_chat_template_find(template))
+        code = read_text(template, &files->chat_template, failure);
+    return code;
+}
+
 int run_task_files_open(const struct run_options *options, struct run_task_files *files,
                         struct run_failure *failure)
 {
     const char *path = input_path(options);
 
+    int code;
+
     *files = (struct run_task_files){.input = STDIN_FILENO, .input_name = "stdin", .output = -1};
+    code = read_texts(options, files, failure);
+    if (code < 0)
+        return code;
     files->limit_bytes = options->task == RUN_TASK_GENERATE ? PROMPT_LIMIT_BYTES : SIZE_MAX;
     if (!is_stdio(path)) {
         files->input_name = path;
@@ -62,14 +101,24 @@ void run_task_files_close(struct run_task_files *files)
         close(files->input);
     if (files->output > STDERR_FILENO)
         close(files->output);
+    gguf_buffer_free(&files->messages);
+    gguf_buffer_free(&files->tools);
+    gguf_buffer_free(&files->chat_template);
     *files = (struct run_task_files){.input = -1, .output = -1};
+}
+
+static bool is_model_file(int fd, run_model_file_test *is_model, const void *user)
+{
+    struct stat status;
+
+    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+           is_model(user, status.st_dev, status.st_ino);
 }
 
 int run_task_files_check(const struct run_options *options, const struct run_task_files *files,
                          run_model_file_test *is_model, const void *user,
                          struct run_failure *failure)
 {
-    struct gguf_file_status status;
     struct stat input, output;
 
     if (fstat(files->input, &input) == 0 && S_ISREG(input.st_mode) &&
@@ -79,14 +128,12 @@ int run_task_files_check(const struct run_options *options, const struct run_tas
                                   "%s: --logits would overwrite the ids of --tokens; write to "
                                   "another file",
                                   options->logits_file);
-    if (files->output > STDERR_FILENO && gguf_get_file_status(files->output, &status) == 0 &&
-        is_model(user, status.device, status.inode))
+    if (files->output > STDERR_FILENO && is_model_file(files->output, is_model, user))
         return run_fail_elsewhere(failure, -EINVAL,
                                   "%s: --logits would overwrite this file of the model; write to "
                                   "another file",
                                   options->logits_file);
-    if (gguf_get_file_status(STDOUT_FILENO, &status) == 0 &&
-        is_model(user, status.device, status.inode))
+    if (is_model_file(STDOUT_FILENO, is_model, user))
         return run_fail(failure, -EINVAL,
                         "standard output is a file of this model, which would be damaged; write "
                         "to another file");

@@ -23,6 +23,9 @@ struct run_task_files {
     const char *input_name; /* for messages */
     size_t limit_bytes;     /* of the input */
     int output;             /* of --logits, or -1 */
+
+    /* The texts in the files of these options, owned; empty if not given. */
+    struct gguf_buffer messages, tools, chat_template;
 };
 
 /*

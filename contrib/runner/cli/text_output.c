@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -70,6 +71,8 @@ void run_output_begin(struct run_output *output, bool is_at_start)
     run_utf8_begin(&output->stream, is_at_start);
     gguf_buffer_drop(&output->text, output->text.length);
     gguf_buffer_drop(&output->held, output->held.length);
+    gguf_buffer_drop(&output->raw, output->raw.length);
+    output->switched = 0;
 }
 
 int run_fail_stdout(struct run_failure *failure, int error)
@@ -99,6 +102,43 @@ int run_output_newline(struct run_failure *failure)
     return print("\n", 1, failure);
 }
 
+/* Return true if escape sequences for colours are wanted; see no-color.org. */
+static bool is_styled(void)
+{
+    const char *no_color = getenv("NO_COLOR");
+
+    return (!no_color || *no_color == '\0') && isatty(STDOUT_FILENO);
+}
+
+static int show(const struct run_output *output, const char *bytes, size_t length,
+                struct run_failure *failure)
+{
+    const bool is_dim = output->is_dim && is_styled();
+    int code;
+
+    if (is_dim)
+        fputs("\033[2m", stdout);
+    code = print(bytes, length, failure);
+    if (is_dim) {
+        fputs("\033[22m", stdout);
+        fflush(stdout);
+    }
+    return code;
+}
+
+/* Look for the text that begins or ends dimmed text. */
+static void switch_dim(struct run_output *output)
+{
+    const char *mark = output->is_dim ? output->dims_until : output->dims_after;
+    const char *from = output->raw.bytes + output->switched;
+
+    if (mark && output->raw.bytes &&
+        memmem(from, output->raw.length - output->switched, mark, strlen(mark))) {
+        output->is_dim = !output->is_dim;
+        output->switched = output->raw.length;
+    }
+}
+
 static int write_out(struct run_output *output, const char *bytes, size_t length,
                      struct run_failure *failure)
 {
@@ -106,7 +146,7 @@ static int write_out(struct run_output *output, const char *bytes, size_t length
         return 0;
     if (gguf_buffer_add(&output->text, bytes, length) < 0)
         return run_fail_memory(failure);
-    return output->is_kept ? 0 : print(bytes, length, failure);
+    return output->is_kept ? 0 : show(output, bytes, length, failure);
 }
 
 int run_output_bytes(struct run_output *output, const char *bytes, size_t length,
@@ -136,23 +176,64 @@ static int pass_on(struct run_output *output, bool *is_stopped, struct run_failu
                                       output->held.length, &n_free);
     code = write_out(output, output->held.bytes, n_free, failure);
     gguf_buffer_drop(&output->held, *is_stopped ? output->held.length : n_free);
-    if (*is_stopped) /* drop an incomplete character after the text */
+    if (*is_stopped) { /* drop an incomplete character after the text */
         run_utf8_begin(&output->stream, false);
+        run_stop_texts_find(output->stops, output->n_stops, output->raw.bytes, output->raw.length,
+                            &output->raw.length);
+    }
     return code;
 }
 
 int run_output_token(struct run_output *output, int32_t id, bool *is_stopped,
                      struct run_failure *failure)
 {
-    const char *out;
+    const char *out, *piece;
     size_t length;
+    int code;
 
     *is_stopped = false;
+    piece = run_tokenizer_piece(output->tokenizer, id, &length);
+    if (gguf_buffer_add(&output->raw, piece, length) < 0)
+        return run_fail_memory(failure);
     if (run_tokenizer_show(output->tokenizer, id, output->is_control_shown, &output->stream, &out,
                            &length) < 0 ||
         gguf_buffer_add(&output->held, out, length) < 0)
         return run_fail_memory(failure);
-    return pass_on(output, is_stopped, failure);
+    code = pass_on(output, is_stopped, failure);
+    switch_dim(output);
+    return code;
+}
+
+int run_output_end_token(struct run_output *output, int32_t id, struct run_failure *failure)
+{
+    const size_t length = output->raw.length;
+    bool is_stopped;
+    const int code = run_output_token(output, id, &is_stopped, failure);
+
+    output->raw.length = length;
+    return code;
+}
+
+int run_output_clean(struct run_output *output)
+{
+    const struct gguf_buffer raw = output->raw;
+    struct run_utf8_stream stream = {0};
+    const char *out;
+    size_t length;
+    int code;
+
+    output->raw = (struct gguf_buffer){0};
+    run_utf8_begin(&stream, false);
+    code = run_utf8_put(&stream, raw.bytes ? raw.bytes : "", raw.length, &out, &length);
+    if (code == 0)
+        code = gguf_buffer_add(&output->raw, out, length);
+    if (code == 0)
+        code = run_utf8_end(&stream, &out, &length);
+    if (code == 0)
+        code = gguf_buffer_add(&output->raw, out, length);
+    run_utf8_free(&stream);
+    free(raw.bytes);
+    return code;
 }
 
 int run_output_end(struct run_output *output, struct run_failure *failure)
@@ -172,6 +253,7 @@ int run_output_end(struct run_output *output, struct run_failure *failure)
 void run_output_free(struct run_output *output)
 {
     gguf_buffer_free(&output->text);
+    gguf_buffer_free(&output->raw);
     gguf_buffer_free(&output->held);
     run_utf8_free(&output->stream);
 }

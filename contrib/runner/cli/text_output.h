@@ -33,6 +33,13 @@ struct run_output {
     const char *const *stops;
     size_t n_stops;
 
+    /* The text after the first of these is shown dimmed on a terminal, until the second; or NULL.
+     */
+    const char *dims_after, *dims_until;
+    bool is_dim;
+    size_t switched; /* the length of `raw` when is_dim changed */
+
+    struct gguf_buffer raw;  /* the same, with the texts of control tokens; may not be UTF-8 */
     struct gguf_buffer text; /* everything that was written or kept */
     struct gguf_buffer held; /* bytes that may begin a stop text */
     struct run_utf8_stream stream;
@@ -51,6 +58,12 @@ int run_output_bytes(struct run_output *output, const char *bytes, size_t length
  */
 int run_output_token(struct run_output *output, int32_t id, bool *is_stopped,
                      struct run_failure *failure);
+
+/* Write the text of a token that ends the text, which `raw` does not get. Returns as above. */
+int run_output_end_token(struct run_output *output, int32_t id, struct run_failure *failure);
+
+/* Replace bytes of `raw` that are not UTF-8. Returns 0 or -ENOMEM. */
+int run_output_clean(struct run_output *output);
 
 /* Write the bytes held back, unless a stop text was found. */
 int run_output_end(struct run_output *output, struct run_failure *failure);

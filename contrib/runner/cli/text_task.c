@@ -1,7 +1,6 @@
 #include "contrib/runner/cli/generate.h"
 #include "contrib/runner/cli/run_signals.h"
 #include "contrib/runner/cli/tasks.h"
-#include "gguf/support/safe_print.h"
 
 #include <errno.h>
 #include <string.h>
@@ -36,18 +35,6 @@ static int read_prompt(const struct run_session *session, struct gguf_buffer *te
     return code;
 }
 
-static void print_tokens(const struct run_session *session, const struct run_ids *ids)
-{
-    for (size_t i = 0; i < ids->n; i++) {
-        size_t length;
-        const char *piece = run_tokenizer_piece(session->tokenizer, ids->list[i], &length);
-
-        fprintf(stderr, "%7d '", ids->list[i]);
-        gguf_print_safe(stderr, piece, length);
-        fprintf(stderr, "'\n");
-    }
-}
-
 /* Add an object with the number of tokens and the seconds. */
 static void add_timing(const char *name, size_t n_tokens, double seconds)
 {
@@ -70,7 +57,7 @@ static int print_object(const struct run_generation *generation, const struct ru
                         const struct gguf_buffer *prompt)
 {
     const struct run_session *session = generation->session;
-    const struct run_sampling *sampling = &session->options->sampling;
+    const struct run_sampling *sampling = &session->sampling;
     const struct gguf_buffer *text = &generation->output.text;
 
     run_json_begin(NULL);
@@ -123,8 +110,6 @@ static int generate_after(struct run_session *session, struct run_generation *ge
         code = run_fail(failure, -EINVAL, "the prompt is empty, and the model has no BOS token");
     if (code < 0)
         return code;
-    if (session->options->shows_prompt_tokens)
-        print_tokens(session, ids);
     code = run_generation_open(session, generation, failure);
     if (code == 0 && ids->n > session->n_context)
         code = run_fail(

@@ -82,7 +82,7 @@ static const struct run_architecture rows[] = {
      .attention = {.indexer = RUN_ROTARY_NEOX},
      .rotary = {.kind = RUN_ROTARY_NORMAL, .log_multiplier = RUN_MULTIPLIER_SCALES}},
     {.names = "glm-dsa",
-     .attention = {.indexer = RUN_ROTARY_NORMAL},
+     .attention = {.indexer = RUN_ROTARY_NORMAL, .full_indexer_context = 1048575},
      .rotary = {.kind = RUN_ROTARY_NORMAL}},
     {.names = "arctic",
      .rotary = {.kind = RUN_ROTARY_NORMAL},

@@ -98,6 +98,8 @@ struct run_attention_rules {
 
     /* attention is sparse, with an indexer (keys indexer.…) that rotates like this */
     enum run_rotary_kind indexer;
+    uint32_t full_indexer_context; /* longest context of models in which each layer has an indexer
+                                      by default; 0: no limit */
     enum run_attention_gate gate;
     enum run_reference_layout reference;
 };

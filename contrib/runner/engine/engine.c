@@ -294,6 +294,11 @@ int run_engine_rewind(struct run_engine *engine, uint32_t n_past, struct run_fai
     return code < 0 ? run_fail_memory(failure) : 0;
 }
 
+bool run_engine_has_states(const struct run_engine *engine)
+{
+    return engine->arena.states.newest != NULL;
+}
+
 bool run_engine_can_rewind(const struct run_engine *engine)
 {
     const struct run_states *states = &engine->arena.states;

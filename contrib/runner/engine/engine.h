@@ -69,6 +69,9 @@ void run_engine_reset(struct run_engine *engine);
 int run_engine_rewind(struct run_engine *engine, uint32_t n_past, struct run_failure *failure);
 bool run_engine_can_rewind(const struct run_engine *engine);
 
+/* Return true if layers keep a state that covers all tokens, as recurrent ones do. */
+bool run_engine_has_states(const struct run_engine *engine);
+
 /*
  * Return true if the engine has loaded a nextn layer and can rewind. If the layer was not loaded
  * because it is incomplete, *problem is the reason; else it is NULL.

@@ -107,11 +107,18 @@ static void read_scales(struct run_key_reader *reader, struct run_hparams *hpara
 
 static void read_rwkv(struct run_key_reader *reader, struct run_hparams *hparams)
 {
-    run_read_u32(reader, ".architecture_version", 7, &hparams->rwkv_version);
-    if (hparams->rwkv_version == 0)
+    uint32_t version = UINT32_MAX;
+
+    run_read_u32(reader, ".architecture_version", UINT32_MAX - 1, &version);
+    if (version == UINT32_MAX || reader->code < 0)
+        return; /* not RWKV */
+    if (version < 4 || version > 7) {
+        reader->code = run_fail(reader->failure, -EINVAL,
+                                "metadata: %s.architecture_version: %u is not 4, 5, 6 or 7",
+                                hparams->name, version);
         return;
-    if (hparams->rwkv_version < 4)
-        run_read_refuse(reader, "architecture_version is below 4");
+    }
+    hparams->rwkv_version = version;
     if (hparams->rwkv_version > 4)
         run_need_u32(reader, ".wkv.head_size", hparams->n_embd, &hparams->wkv_head_size);
     if (hparams->wkv_head_size > 0 && hparams->n_embd % hparams->wkv_head_size != 0)

@@ -20,8 +20,7 @@ struct run_layer_shape {
     bool is_windowed;
     bool is_rotated;
     float sparsity;   /* of gates, see run_gaussian_top_k(); 0: none */
-    bool has_indexer; /* has an indexer if the tensors exist; else it uses the selection of the
-                         last layer with an indexer */
+    bool has_indexer; /* else the layer uses the selection of the last layer with an indexer */
     float clamp_experts, clamp; /* of activations, see run_activate_gated_clamped(); 0: none */
 };
 

@@ -187,6 +187,18 @@ static void share_kv(struct run_key_reader *reader, struct run_hparams *hparams)
     }
 }
 
+/*
+ * Return true if a layer has an indexer by default. GLM 5.2 has the longest context of its
+ * architecture and an indexer in layers 0, 1, 2, 6, 10, …, as in llama.cpp's
+ * src/models/glm-dsa.cpp.
+ */
+static bool is_indexed(const struct run_hparams *hparams, uint32_t layer)
+{
+    const uint32_t context = hparams->architecture->attention.full_indexer_context;
+
+    return context == 0 || hparams->n_context <= context || layer < 2 || layer % 4 == 2;
+}
+
 static void read_indexer(struct run_key_reader *reader, struct run_hparams *hparams)
 {
     struct run_indexer_shape *indexer = &hparams->indexer;
@@ -201,7 +213,7 @@ static void read_indexer(struct run_key_reader *reader, struct run_hparams *hpar
     if (hparams->n_rot > indexer->width)
         run_read_refuse(reader, "attention.indexer.key_length is below rope.dimension_count");
     for (uint32_t i = 0; i < run_hparams_n_shapes(hparams); i++) {
-        uint32_t has_indexer = 1;
+        uint32_t has_indexer = is_indexed(hparams, i);
 
         run_read_u32_at(reader, ".attention.indexer.types", i, 1, &has_indexer);
         hparams->layers[i].has_indexer = has_indexer;

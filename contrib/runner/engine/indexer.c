@@ -18,8 +18,8 @@ static void load_norms(struct run_loader *loader, const struct run_hparams *hpar
 }
 
 void run_indexer_load(struct run_loader *loader, const struct run_hparams *hparams,
-                      const struct run_layer_shape *shape, uint64_t q_in, uint32_t n_head_kv,
-                      struct run_indexer *indexer)
+                      const struct run_layer_shape *shape, bool is_required, uint64_t q_in,
+                      uint32_t n_head_kv, struct run_indexer *indexer)
 {
     const struct run_indexer_shape *sizes = &hparams->indexer;
     const bool has_blocks = sizes->block > 0;
@@ -27,7 +27,8 @@ void run_indexer_load(struct run_loader *loader, const struct run_hparams *hpara
     const char *k = has_blocks ? "indexer.k_proj" : "indexer.attn_k";
 
     if (sizes->n_heads == 0 || !shape->has_indexer ||
-        !run_loader_has(loader, has_blocks ? "indexer.q_proj.weight" : "indexer.attn_q_b.weight"))
+        (!is_required &&
+         !run_loader_has(loader, has_blocks ? "indexer.q_proj.weight" : "indexer.attn_q_b.weight")))
         return;
     if (has_blocks && sizes->n_heads != n_head_kv)
         run_loader_refuse(loader,

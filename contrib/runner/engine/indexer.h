@@ -19,10 +19,14 @@ struct run_indexer {
     struct run_selection selection; /* of the last batch */
 };
 
-/* `q_in` is the width of the input of queries, n_head_kv the number of key heads. */
+/*
+ * Load the indexer of a layer with shape.has_indexer. If its tensors are missing, the loader fails
+ * if the indexer is_required; else *indexer stays empty. `q_in` is the width of the input of
+ * queries, n_head_kv the number of key heads.
+ */
 void run_indexer_load(struct run_loader *loader, const struct run_hparams *hparams,
-                      const struct run_layer_shape *shape, uint64_t q_in, uint32_t n_head_kv,
-                      struct run_indexer *indexer);
+                      const struct run_layer_shape *shape, bool is_required, uint64_t q_in,
+                      uint32_t n_head_kv, struct run_indexer *indexer);
 void run_indexer_free(struct run_indexer *indexer);
 
 /* Fills in the selection for the pass's tokens from x, [n][n_embd], and the input of queries,

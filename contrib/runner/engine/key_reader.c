@@ -109,10 +109,11 @@ bool run_read_bool(struct run_key_reader *reader, const char *key)
 {
     double number = 0;
     const enum origin origin = find_origin(reader, key, &number);
+    bool is_true = origin == FROM_LISTS && number != 0;
 
-    return origin == FROM_LISTS
-               ? number != 0
-               : origin == FROM_FILE && run_metadata_is_true(reader->metadata, key);
+    if (origin == FROM_FILE)
+        reader->code = run_metadata_bool(reader->metadata, key, &is_true, reader->failure);
+    return is_true;
 }
 
 const char *run_read_string(const struct run_key_reader *reader, const char *key)

@@ -165,7 +165,8 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     set_bare_norm(hparams, RUN_PLAIN_V_NORM, shape->dim_v, &layer->v_norm);
     run_load_norm_if(loader, "attn_sub_norm", hparams->norm_kind, hparams->norm_epsilon, n_out,
                      &layer->sub_norm);
-    run_indexer_load(loader, hparams, shape, hparams->n_embd, shape->n_head_kv, &layer->indexer);
+    run_indexer_load(loader, hparams, shape, false, hparams->n_embd, shape->n_head_kv,
+                     &layer->indexer);
     layer->keys = (struct run_cache){.type = run_cache_type(place->cache_type, shape->dim_k),
                                      .width = has_kv ? widths.k : 0};
     layer->values = (struct run_cache){.type = run_cache_type(place->cache_type, shape->dim_v),

@@ -42,6 +42,7 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     const struct run_layer_shape *shape = &hparams->layers[place->index];
     struct run_latent_layer *layer = mixer;
     const uint32_t rank = hparams->latent_rank, n_rot = hparams->n_rot, n_head = shape->n_head;
+    const bool is_main = place->index < hparams->n_layer; /* not a nextn layer */
 
     layer->shape = shape;
     if (hparams->latent_k <= n_rot) {
@@ -72,7 +73,7 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
         layer->attention.dim_k = rank + n_rot;
         layer->attention.dim_v = rank;
     }
-    run_indexer_load(loader, hparams, shape,
+    run_indexer_load(loader, hparams, shape, is_main,
                      layer->q_a.weight.data ? layer->q_a.weight.ne[1] : hparams->n_embd, n_head,
                      &layer->indexer);
     if (layer->indexer.q.weight.data)
@@ -84,7 +85,13 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     layer->keys.type = run_cache_type(layer->values.type, layer->attention.dim_k);
     layer->keys.width = (size_t)layer->attention.n_head_kv * layer->attention.dim_k;
     layer->values.width = (size_t)layer->attention.n_head_kv * layer->attention.dim_v;
-    follow(loader, place, layer);
+    if (is_main)
+        follow(loader, place, layer);
+    if (is_main && hparams->indexer.n_heads > 0 && !layer->followed)
+        run_loader_refuse(loader,
+                          "metadata: %s.attention.indexer.types: layer %u has no indexer, and no "
+                          "earlier layer has one whose selection it could use",
+                          hparams->name, place->index);
 }
 
 void run_latent_follow(struct run_loader *loader, struct run_latent_layer *layer,

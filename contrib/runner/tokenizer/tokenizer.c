@@ -282,20 +282,51 @@ struct found {
     size_t start, end;
 };
 
-static struct found find_added(const struct run_prefix_trie *added, const char *text, size_t from,
-                               size_t length)
-{
-    for (size_t at = from; at < length; at++) {
-        const unsigned char byte = (unsigned char)text[at];
-        const struct run_prefix *token;
+/* A text to encode. */
+struct input {
+    const char *text;
+    size_t length;
+    bool is_special; /* control tokens are matched outside of the spans */
+    const struct run_span *spans;
+    size_t n_spans;
+};
 
-        if (added->firsts[byte] == added->firsts[byte + 1])
+/* Find the longest added token at an offset, or NULL. A control token must end by `end`. */
+static const struct run_prefix *added_at(const struct run_tokenizer *tokenizer,
+                                         const struct input *input, size_t at, size_t end)
+{
+    const char *text = input->text + at;
+    const struct run_prefix *user =
+        run_prefix_trie_longest(&tokenizer->user_tokens, text, input->length - at, NULL);
+    const struct run_prefix *control =
+        end > at ? run_prefix_trie_longest(&tokenizer->control_tokens, text, end - at, NULL) : NULL;
+
+    return control && !(user && user->length > control->length) ? control : user;
+}
+
+static struct found find_added(const struct run_tokenizer *tokenizer, const struct input *input,
+                               size_t from)
+{
+    const uint32_t *firsts =
+        (input->is_special ? &tokenizer->control_tokens : &tokenizer->user_tokens)->firsts;
+    size_t i = 0;
+
+    for (size_t at = from; at < input->length; at++) {
+        const unsigned char byte = (unsigned char)input->text[at];
+        const struct run_prefix *token;
+        size_t end = input->is_special ? input->length : at;
+
+        if (firsts[byte] == firsts[byte + 1])
             continue;
-        token = run_prefix_trie_longest(added, text + at, length - at, NULL);
+        while (i < input->n_spans && input->spans[i].end <= at)
+            i++;
+        if (i < input->n_spans)
+            end = input->spans[i].start;
+        token = added_at(tokenizer, input, at, end);
         if (token)
             return (struct found){token->id, at, at + token->length};
     }
-    return (struct found){RUN_NO_TOKEN, length, length};
+    return (struct found){RUN_NO_TOKEN, input->length, input->length};
 }
 
 static bool is_blank(char c)
@@ -303,16 +334,15 @@ static bool is_blank(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static int encode_parts(const struct run_tokenizer *tokenizer, const char *text, size_t length,
-                        unsigned flags, struct run_ids *ids)
+static int encode_parts(const struct run_tokenizer *tokenizer, const struct input *input,
+                        struct run_ids *ids)
 {
-    const struct run_prefix_trie *added =
-        flags & RUN_ENCODE_SPECIAL ? &tokenizer->control_tokens : &tokenizer->user_tokens;
+    const char *text = input->text;
     bool is_first = true;
     size_t at = 0;
 
-    while (at < length) {
-        const struct found found = find_added(added, text, at, length);
+    while (at < input->length) {
+        const struct found found = find_added(tokenizer, input, at);
         const uint8_t marks = found.id >= 0 ? tokenizer->marks[found.id] : 0;
         size_t end = found.start;
         int code = 0;
@@ -327,29 +357,46 @@ static int encode_parts(const struct run_tokenizer *tokenizer, const char *text,
             return code;
         is_first = true;
         at = found.end;
-        while (marks & RUN_MARK_TAKES_RIGHT && at < length && is_blank(text[at]))
+        while (marks & RUN_MARK_TAKES_RIGHT && at < input->length && is_blank(text[at]))
             at++;
     }
     return 0;
 }
 
-int run_tokenizer_encode(const struct run_tokenizer *tokenizer, const char *text, size_t length,
-                         unsigned flags, struct run_ids *ids, struct run_failure *failure)
+static int encode(const struct run_tokenizer *tokenizer, const struct input *input, unsigned flags,
+                  struct run_ids *ids, struct run_failure *failure)
 {
     const struct gguf_special_ids *special = &tokenizer->special;
     int code = 0;
 
-    if (length >= MAX_TEXT_BYTES)
-        return run_fail(failure, -E2BIG, "a text of %zu bytes: the limit is %zu", length,
+    if (input->length >= MAX_TEXT_BYTES)
+        return run_fail(failure, -E2BIG, "a text of %zu bytes: the limit is %zu", input->length,
                         MAX_TEXT_BYTES - 1);
     if (flags & RUN_ENCODE_BOS_EOS && special->is_bos_added && special->bos >= 0)
         code = run_ids_add(ids, special->bos);
     if (code == 0)
-        code = encode_parts(tokenizer, text, length, flags, ids);
+        code = encode_parts(tokenizer, input, ids);
     if (code == 0 && flags & RUN_ENCODE_BOS_EOS && special->is_eos_added && special->eos >= 0)
         code = run_ids_add(ids, special->eos);
     if (code == -EOVERFLOW)
         return run_fail(failure, code,
                         "the pre-tokenizer cannot split this text: its words are too long");
     return code < 0 ? run_fail_memory(failure) : 0;
+}
+
+int run_tokenizer_encode(const struct run_tokenizer *tokenizer, const char *text, size_t length,
+                         unsigned flags, struct run_ids *ids, struct run_failure *failure)
+{
+    const struct input input = {text, length, flags & RUN_ENCODE_SPECIAL, NULL, 0};
+
+    return encode(tokenizer, &input, flags, ids, failure);
+}
+
+int run_tokenizer_encode_chat(const struct run_tokenizer *tokenizer, const char *text,
+                              size_t length, const struct run_span *spans, size_t n_spans,
+                              struct run_ids *ids, struct run_failure *failure)
+{
+    const struct input input = {text, length, true, spans, n_spans};
+
+    return encode(tokenizer, &input, 0, ids, failure);
 }

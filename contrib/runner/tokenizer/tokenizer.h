@@ -58,6 +58,19 @@ const struct gguf_special_ids *run_tokenizer_special(const struct run_tokenizer 
 int run_tokenizer_encode(const struct run_tokenizer *tokenizer, const char *text, size_t length,
                          unsigned flags, struct run_ids *ids, struct run_failure *failure);
 
+/* Bytes [start, end) of a text. */
+struct run_span {
+    size_t start, end;
+};
+
+/*
+ * The same with RUN_ENCODE_SPECIAL, for a rendered chat template: no control token is matched that
+ * has a byte inside one of the `n_spans` spans. They are the messages' text, in order.
+ */
+int run_tokenizer_encode_chat(const struct run_tokenizer *tokenizer, const char *text,
+                              size_t length, const struct run_span *spans, size_t n_spans,
+                              struct run_ids *ids, struct run_failure *failure);
+
 /*
  * Return the bytes that a token stands for, or the text of a control token. They may be part of a
  * character and do not end with a NUL. Owned by the tokenizer.

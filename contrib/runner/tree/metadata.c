@@ -23,7 +23,7 @@
 /* Larger than any vocabulary. The reader limits strings, and the callers limit arrays. */
 #define FILE_LIMIT_BYTES ((uint64_t)1 << 30)
 
-enum kind { MISSING, NUMBER, STRING, ARRAY, OTHER };
+enum kind { MISSING, NUMBER, BOOL, STRING, ARRAY, OTHER };
 
 /* A key that was requested. */
 struct value {
@@ -125,10 +125,12 @@ static int keep_token(struct value *value, const struct run_json_token *token,
     switch (token->kind) {
     case RUN_JSON_TRUE:
     case RUN_JSON_FALSE:
+        value->kind = BOOL;
+        value->is_true = token->kind == RUN_JSON_TRUE;
+        return 0;
     case RUN_JSON_NUMBER:
         value->kind = NUMBER;
-        value->is_true = token->kind == RUN_JSON_TRUE;
-        value->number = token->kind == RUN_JSON_NUMBER ? token->number : value->is_true;
+        value->number = token->number;
         return 0;
     case RUN_JSON_STRING:
         value->kind = STRING;
@@ -308,6 +310,21 @@ const char *run_metadata_string(const struct run_metadata *metadata, const char 
     return value && value->kind == STRING ? value->text : NULL;
 }
 
+int run_metadata_bool(const struct run_metadata *metadata, const char *key, bool *is_true,
+                      struct run_failure *failure)
+{
+    const struct value *value = find(metadata, key);
+    char buffer[KEY_BYTES];
+
+    if (!value)
+        return run_metadata_status(metadata, failure);
+    if (value->kind != BOOL)
+        return run_fail(failure, -EINVAL, "metadata: %s: neither true nor false",
+                        full_key(metadata, key, buffer));
+    *is_true = value->is_true;
+    return 0;
+}
+
 bool run_metadata_is_true(const struct run_metadata *metadata, const char *key)
 {
     const struct value *value = find(metadata, key);
@@ -356,6 +373,8 @@ static int find_number(const struct run_metadata *metadata, const char *key, siz
     if (!value)
         return run_metadata_status(metadata, failure);
     key = full_key(metadata, key, buffer);
+    if (value->kind == BOOL)
+        return run_fail(failure, -EINVAL, "metadata: %s: a bool, not a number", key);
     if (value->kind == ARRAY && index == RUN_SCALAR)
         return run_fail(failure, -EINVAL, "metadata: %s: an array, not one number", key);
     if (value->kind == ARRAY && index >= value->n_numbers)

@@ -46,6 +46,13 @@ const char *run_metadata_string(const struct run_metadata *metadata, const char 
 bool run_metadata_is_true(const struct run_metadata *metadata, const char *key);
 
 /*
+ * Store the key's bool. Returns 0, also if the key is missing, which leaves *is_true as it is;
+ * -EINVAL if the value is not a bool.
+ */
+int run_metadata_bool(const struct run_metadata *metadata, const char *key, bool *is_true,
+                      struct run_failure *failure);
+
+/*
  * The first RUN_METADATA_MAX_NUMBERS elements of the key's array, up to the first string; booleans
  * are 0 and 1, other elements that are not numbers are NaN. `*n` is their count. NULL if the key is
  * missing or not an array. Owned by the metadata.
@@ -69,9 +76,9 @@ int run_metadata_each(const struct run_metadata *metadata, const char *key, run_
 
 /*
  * Store the key's number, or element `index` of its array (values that differ by layer). If the key
- * is missing, `*value` keeps the caller's default and the result is 0. Booleans count as 0 and 1.
- * -EINVAL if it is not a number, not an integer, out of range, or if the array is too short. With
- * `index` RUN_SCALAR, an array is an error: the key has one value for all layers.
+ * is missing, `*value` keeps the caller's default and the result is 0. In arrays, bools count as 0
+ * and 1. -EINVAL if it is not a number, not an integer, out of range, or if the array is too short.
+ * With `index` RUN_SCALAR, an array is an error: the key has one value for all layers.
  */
 #define RUN_SCALAR SIZE_MAX
 

@@ -203,15 +203,6 @@ int run_model_files_check(struct run_model_files *files, struct run_failure *fai
     return 0;
 }
 
-bool run_model_files_have(const struct run_model_files *files, uint64_t device, uint64_t inode)
-{
-    for (size_t i = 0; i < files->n; i++)
-        if (files->list[i].data && files->list[i].status.device == device &&
-            files->list[i].status.inode == inode)
-            return true;
-    return false;
-}
-
 void run_model_files_close(struct run_model_files *files)
 {
     for (size_t i = 0; i < files->n; i++) {

@@ -55,9 +55,6 @@ const uint8_t *run_model_files_bytes(const struct run_model_files *files,
  */
 int run_model_files_check(struct run_model_files *files, struct run_failure *failure);
 
-/* Return true if one of the mapped files has these numbers, as in struct stat. */
-bool run_model_files_have(const struct run_model_files *files, uint64_t device, uint64_t inode);
-
 /* Unmap and close all files. */
 void run_model_files_close(struct run_model_files *files);
 

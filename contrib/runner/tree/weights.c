@@ -7,6 +7,7 @@
 #include "gguf/support/limits.h"
 #include "gguf/support/file_status.h"
 #include "gguf/support/arrays.h"
+#include "gguf/support/source_location.h"
 #include "gguf/support/strings.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,7 +29,7 @@
 #define MAX_EXACT 9007199254740992.0
 
 /* Twice the tensors that ggufs accepts. */
-#define MAX_NAMES (2u * GGUF_MAX_TENSORS)
+enum { MAX_NAMES = 2 * GGUF_MAX_TENSORS };
 
 /* A name of a tensor. Two of them are one tensor if it has another name in GGUF. */
 struct entry {
@@ -35,18 +37,19 @@ struct entry {
     bool is_mapped;     /* a part of the model uses it */
     bool has_mapping;   /* of its own, of `raw`; else the model file is mapped */
     bool is_other_name; /* the GGUF name, a link in the tree */
-    char *file;         /* the model file of the tensor */
+    const char *file;   /* the model file of the tensor; in weights->file_names */
     struct run_listed_tensor listed;
     const char *other; /* the GGUF name of this tensor, or NULL */
     struct run_tensor tensor;
     uint64_t n_bytes;
-    struct gguf_file_status raw; /* of `raw` if it has_mapping */
 };
 
 struct run_weights {
     int tree_fd;
     struct entry *entries; /* sorted by name */
     size_t n_entries, capacity;
+    char **file_names; /* owned; successive tensors of one file share its name */
+    size_t n_file_names, file_names_capacity;
     size_t *mapped; /* indices of mapped entries, in the order of mapping */
     size_t n_mapped;
     struct run_model_files files;
@@ -55,6 +58,23 @@ struct run_weights {
 static int compare_names(const void *a, const void *b)
 {
     return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
+}
+
+/* Return the name of the model file, which the weights own, or NULL without memory. */
+static const char *add_file_name(struct run_weights *weights, const char *name)
+{
+    const size_t n = weights->n_file_names;
+    char **names;
+
+    if (n > 0 && strcmp(weights->file_names[n - 1], name) == 0)
+        return weights->file_names[n - 1];
+    names = gguf_grow(weights->file_names, &weights->file_names_capacity, n + 1, sizeof *names);
+    if (!names)
+        return NULL;
+    weights->file_names = names;
+    names[n] = strdup(name);
+    weights->n_file_names += names[n] != NULL;
+    return names[n];
 }
 
 static struct entry *add_entry(struct run_weights *weights, const char *name,
@@ -68,7 +88,8 @@ static struct entry *add_entry(struct run_weights *weights, const char *name,
         return NULL;
     weights->entries = entries;
     entry = &entries[weights->n_entries++];
-    *entry = (struct entry){.name = strdup(name), .file = strdup(file), .listed = *listed};
+    *entry = (struct entry){
+        .name = strdup(name), .file = add_file_name(weights, file), .listed = *listed};
     return entry->name && entry->file ? entry : NULL;
 }
 
@@ -79,7 +100,7 @@ static int add_tensor(void *context, const struct run_listed_names *names,
     struct entry *entry = add_entry(weights, names->name, listed, names->file), *other;
 
     if (weights->n_entries > MAX_NAMES)
-        return run_fail(failure, -EINVAL, "tensors.json: more than %u names", MAX_NAMES);
+        return run_fail(failure, -EINVAL, "tensors.json: more than %d names", MAX_NAMES);
     if (!entry)
         return run_fail_memory(failure);
     if (names->gguf_name[0] == '\0' || strcmp(names->gguf_name, names->name) == 0)
@@ -152,8 +173,10 @@ void run_weights_close(struct run_weights *weights)
         if (entry->has_mapping)
             munmap((void *)(uintptr_t)entry->tensor.data, entry->n_bytes);
         free(entry->name);
-        free(entry->file);
     }
+    for (size_t i = 0; i < weights->n_file_names; i++)
+        free(weights->file_names[i]);
+    free(weights->file_names);
     run_model_files_close(&weights->files);
     free(weights->mapped);
     free(weights->entries);
@@ -240,8 +263,6 @@ static int map_raw(struct run_weights *weights, const char *path, int fd, struct
     void *data;
     int code = read_end(fd, entry->n_bytes);
 
-    if (code == 0)
-        code = gguf_get_file_status(fd, &entry->raw);
     if (code < 0)
         return refuse_incomplete(weights, path, code, failure);
     data = mmap(NULL, entry->n_bytes, PROT_READ, MAP_SHARED, fd, 0);
@@ -354,15 +375,35 @@ int run_weights_check(struct run_weights *weights, struct run_failure *failure)
     return run_model_files_check(&weights->files, failure);
 }
 
+/* Return true if the file `raw` of a tensor is the given one, or its bytes are a part of it. */
+static bool is_raw_in(const struct run_weights *weights, const struct entry *entry, uint64_t device,
+                      uint64_t inode)
+{
+    struct gguf_source_location location;
+    struct gguf_file_status status;
+    char path[PATH_BYTES];
+    bool is_in;
+    int fd;
+
+    snprintf(path, sizeof path, "tensors/%s/raw", entry->name);
+    fd = run_open_below(weights->tree_fd, path, O_RDONLY | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    is_in = (gguf_get_file_status(fd, &status) == 0 && status.device == device &&
+             status.inode == inode) ||
+            (ioctl(fd, GGUF_GET_SOURCE_LOCATION, &location) == 0 && location.device == device &&
+             location.inode == inode);
+    close(fd);
+    return is_in;
+}
+
 bool run_weights_are_in(const struct run_weights *weights, uint64_t device, uint64_t inode)
 {
-    for (size_t i = 0; i < weights->n_mapped; i++) {
-        const struct entry *entry = &weights->entries[weights->mapped[i]];
-
-        if (entry->has_mapping && entry->raw.device == device && entry->raw.inode == inode)
+    for (size_t i = 0; i < weights->n_entries; i++)
+        if (!weights->entries[i].is_other_name &&
+            is_raw_in(weights, &weights->entries[i], device, inode))
             return true;
-    }
-    return run_model_files_have(&weights->files, device, inode);
+    return false;
 }
 
 uint64_t run_weights_mapped_bytes(const struct run_weights *weights)

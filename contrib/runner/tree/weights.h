@@ -55,8 +55,8 @@ size_t run_weights_unused(const struct run_weights *weights, const char *names[]
 int run_weights_check(struct run_weights *weights, struct run_failure *failure);
 
 /*
- * Return true if a mapped tensor is in the file with these numbers, as in struct stat: a model
- * file, or the file `raw` of a tree without one.
+ * Return true if a tensor is in the file with these numbers, as in struct stat: a model file, or
+ * the file `raw` of a copied tree. Opens the file `raw` of each tensor.
  */
 bool run_weights_are_in(const struct run_weights *weights, uint64_t device, uint64_t inode);
 

@@ -38,6 +38,8 @@ struct fs_hf_entry {
     const char *json;  /* "" leaves the member out */
     const char *has;   /* true if a tensor matches this pattern, see gguf_tensor_name_matches() */
     const char *lacks; /* true if no tensor matches */
+    /* With `has`, "attn_q attn_k …": the class has biases of these names if the member is true. */
+    const char *biases;
     /*
      * An array with the kind of each layer: pairs of a pattern and the kind of layers with that
      * tensor, then the kind of other layers, then NULL.
@@ -114,6 +116,11 @@ fs_hf_member_writer fs_hf_write_new_rope_by_type;
  */
 #define FS_HF_BY_KEY UINT32_MAX
 fs_hf_member_writer fs_hf_write_layer_types;
+/*
+ * Note a problem if experts are not selected by function `number` of expert_gating_func, which is
+ * the only one of the class. Writes no member.
+ */
+fs_hf_member_writer fs_hf_demand_gating;
 fs_hf_member_writer fs_hf_write_n_dense; /* the number of leading layers without experts */
 /* The scale of scores; 1 / √(width of a head) without the key attention.scale. */
 fs_hf_member_writer fs_hf_write_attention_scale;

@@ -1,5 +1,7 @@
 #include "fs/tree/hf/hf_config_file.h"
 
+#include <string.h>
+
 static void write_kinds(struct fs_hf_config *config, const struct fs_hf_entry *entry)
 {
     const uint64_t n_layer = fs_hf_n_layer(config->hf);
@@ -63,6 +65,50 @@ void fs_hf_write_config(struct fs_hf_config *config, const struct fs_hf_row *row
                       !fs_hf_any_tensor(config->hf, "output.weight"));
     fs_hf_end_object(config);
     fs_sink_literal(config->sink, "\n");
+}
+
+static bool has_word(const char *words, const char *word)
+{
+    const size_t length = strlen(word);
+
+    for (const char *at = words; (at = strstr(at, word)); at += length) {
+        if ((at == words || at[-1] == ' ') && strchr(" ", at[length]))
+            return true;
+    }
+    return false;
+}
+
+static const struct fs_hf_entry *find_switch(const struct fs_hf_entry *entry, const char *bias)
+{
+    const struct fs_hf_entry *found = NULL;
+
+    for (; !found && entry->name; entry++) {
+        if (entry->table)
+            found = find_switch(entry->table, bias);
+        else if (entry->biases && has_word(entry->biases, bias))
+            found = entry;
+    }
+    return found;
+}
+
+const struct fs_hf_entry *fs_hf_switch_of(const struct fs_hf_row *row, const char *bias)
+{
+    return find_switch(row->config, bias);
+}
+
+static bool reads(const struct fs_hf_entry *entry, const char *key)
+{
+    bool is_read = false;
+
+    for (; !is_read && entry->name; entry++)
+        is_read =
+            entry->table ? reads(entry->table, key) : entry->key && strcmp(entry->key, key) == 0;
+    return is_read;
+}
+
+bool fs_hf_row_reads(const struct fs_hf_row *row, const char *key)
+{
+    return reads(row->config, key);
 }
 
 /* Write the ids of all tokens that end a text: one number, or an array. */

@@ -11,6 +11,15 @@
 void fs_hf_write_config(struct fs_hf_config *config, const struct fs_hf_row *row,
                         const char *dtype);
 
+/*
+ * Return the member of the row that gives the class its biases of this name, "attn_output" for
+ * example, or NULL.
+ */
+const struct fs_hf_entry *fs_hf_switch_of(const struct fs_hf_row *row, const char *bias);
+
+/* Return true if a member of the row has the value of this key. */
+bool fs_hf_row_reads(const struct fs_hf_row *row, const char *key);
+
 /* Write generation_config.json. */
 void fs_hf_write_generation_config(struct fs_hf_config *config);
 

@@ -168,6 +168,18 @@ void fs_hf_write_layers_with(struct fs_hf_config *config, const struct fs_hf_ent
     fs_hf_end_array(config);
 }
 
+void fs_hf_demand_gating(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+{
+    double otherwise = 0;
+    uint64_t gating;
+
+    gguf_key_rule(config->hf->listed, entry->name, &otherwise);
+    gating = fs_hf_number(config->hf, entry->name, (uint64_t)otherwise);
+    if (gating != entry->number)
+        fs_hf_problem(config, "its key expert_gating_func is %" PRIu64 ", and its class has %u",
+                      gating, entry->number);
+}
+
 void fs_hf_write_n_dense(struct fs_hf_config *config, const struct fs_hf_entry *entry)
 {
     const uint64_t n_layer = fs_hf_n_layer(config->hf);

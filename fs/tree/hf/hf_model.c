@@ -133,22 +133,27 @@ static int compare_with_key(const void *name, const void *key)
                                ((const struct fs_hf_key *)key)->key->name);
 }
 
-static const struct fs_hf_key *find_exactly(const struct fs_hf_model *hf, const char *name)
+static const struct fs_hf_key *find_exactly(const struct fs_hf_model *hf, struct gguf_string name)
 {
-    const struct gguf_string string = {name, strlen(name)};
-
-    return bsearch(&string, hf->keys, (size_t)hf->n_keys, sizeof *hf->keys, compare_with_key);
+    return bsearch(&name, hf->keys, (size_t)hf->n_keys, sizeof *hf->keys, compare_with_key);
 }
 
 /* Find the key "ARCHITECTURE.name" or else "name". */
 static const struct fs_hf_key *find_key(const struct fs_hf_model *hf, const char *name)
 {
+    const struct gguf_string bare = {name, strlen(name)};
+    const uint64_t n = hf->architecture.length_bytes;
+    const struct fs_hf_key *key = NULL;
     char full[256];
-    const int n = snprintf(full, sizeof full, "%.*s.%s", (int)hf->architecture.length_bytes,
-                           hf->architecture.data, name);
-    const struct fs_hf_key *key = n > 0 && (size_t)n < sizeof full ? find_exactly(hf, full) : NULL;
 
-    return key ? key : find_exactly(hf, name);
+    if (n < sizeof full && bare.length_bytes < sizeof full - n) {
+        if (n > 0)
+            memcpy(full, hf->architecture.data, (size_t)n);
+        full[n] = '.';
+        memcpy(full + n + 1, name, (size_t)bare.length_bytes);
+        key = find_exactly(hf, (struct gguf_string){full, n + 1 + bare.length_bytes});
+    }
+    return key ? key : find_exactly(hf, bare);
 }
 
 const struct gguf_key *fs_hf_key(const struct fs_hf_model *hf, const char *name)

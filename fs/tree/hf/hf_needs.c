@@ -1,5 +1,7 @@
 #include "fs/tree/hf/hf_needs.h"
 
+#include "fs/tree/hf/hf_config_file.h"
+#include "gguf/key_checks.h"
 #include "gguf/models/key_lists.h"
 #include "gguf/models/tensor_lists.h"
 
@@ -96,6 +98,35 @@ static int check_keys(const struct fs_hf_model *hf, struct gguf_buffer *obstacle
     return fs_hf_add_line(obstacles, "The model has no key \"%.*s.%.*s\".\n",
                           (int)hf->architecture.length_bytes, hf->architecture.data, (int)length,
                           missing);
+}
+
+int fs_hf_check_types(const struct fs_hf_model *hf, const struct fs_hf_row *row,
+                      struct gguf_buffer *obstacles)
+{
+    int result = 0;
+
+    for (uint64_t i = 0; result == 0 && i < hf->n_keys; i++) {
+        const struct gguf_key *key = hf->keys[i].key;
+        const uint64_t start = hf->architecture.length_bytes + 1;
+        char name[GGUF_KEY_NAME_BYTES];
+        const char *type = NULL;
+
+        if (key->name.length_bytes <= start || key->name.length_bytes - start >= sizeof name ||
+            memcmp(key->name.data, hf->architecture.data, start - 1) != 0 ||
+            key->name.data[start - 1] != '.')
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)(key->name.length_bytes - start),
+                 key->name.data + start);
+        if (gguf_key_rule(hf->listed, name, NULL) != GGUF_KEY_UNUSED || fs_hf_row_reads(row, name))
+            type = gguf_wrong_type(name, &key->value, true);
+        if (type)
+            result = fs_hf_add_line(obstacles,
+                                    "The type of key %s is %s, and must be %s: correct it with "
+                                    "ggufs --set.\n",
+                                    gguf_quote(key->name).text,
+                                    gguf_value_type_name(key->value.type), type);
+    }
+    return result;
 }
 
 static int check_lists(const struct fs_hf_presence *presence, struct gguf_buffer *obstacles)

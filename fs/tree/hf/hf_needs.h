@@ -31,6 +31,13 @@ void fs_hf_presence_end(struct fs_hf_presence *presence);
 void fs_hf_presence_add(struct fs_hf_presence *presence, size_t index,
                         const struct gguf_name_match *match);
 
+/*
+ * Add a line for each key in use whose value has another type than its values have, for example an
+ * array in place of a number. Returns 0 or -ENOMEM.
+ */
+int fs_hf_check_types(const struct fs_hf_model *hf, const struct fs_hf_row *row,
+                      struct gguf_buffer *obstacles);
+
 /* Add a line if a tensor of a layer has another number of experts than the key expert_count. */
 int fs_hf_check_experts(const struct fs_hf_model *hf, const struct gguf_tensor *tensor,
                         uint32_t layer, struct gguf_buffer *obstacles);

@@ -5,6 +5,7 @@
 #include "fs/tree/hf/hf_config.h"
 #include "fs/tree/output/json.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -17,10 +18,18 @@ size_t fs_hf_get_factors(struct fs_hf_config *config, const char *name, const fl
     const struct gguf_tensor *tensor = fs_hf_tensor(config->hf, name);
     const struct fs_hf_factors *list = tensor ? fs_hf_factors_of(config->factors, tensor) : NULL;
 
+    const uint64_t width = fs_hf_head_dim(config->hf);
+    const uint64_t n = fs_hf_number(config->hf, "rope.dimension_count", width) / 2;
+
     if (tensor && !list)
         fs_hf_problem(config, "tensor \"%s\" is not a list of factors", name);
+    else if (tensor && tensor->n_elements != n)
+        fs_hf_problem(config,
+                      "tensor \"%s\" has %" PRIu64 " factors, and half of the rotated part of a "
+                      "head is %" PRIu64,
+                      name, tensor->n_elements, n);
     *factors = list ? list->values : NULL;
-    return list ? (size_t)tensor->n_elements : 0;
+    return list && tensor->n_elements == n ? (size_t)n : 0;
 }
 
 /* ---- the kind of scaling ---- */
@@ -96,20 +105,11 @@ static double linear_factor(const struct fs_hf_model *hf)
 
 static void find_long_factors(struct fs_hf_config *config, struct scaling *scaling)
 {
-    const size_t n_long =
-        fs_hf_get_factors(config, "rope_factors_long.weight", &scaling->long_factors);
-
     scaling->type = LONGROPE;
-    if (!fs_hf_tensor(config->hf, "rope_factors_long.weight"))
-        fs_hf_problem(config, "it has no tensor \"rope_factors_long.weight\" of %zu factors",
-                      scaling->n_factors);
-    else if (n_long != scaling->n_factors)
-        fs_hf_problem(config,
-                      "tensor \"rope_factors_long.weight\" has %zu factors, and "
-                      "\"rope_factors_short.weight\" has %zu",
-                      n_long, scaling->n_factors);
-    else
+    if (fs_hf_get_factors(config, "rope_factors_long.weight", &scaling->long_factors) > 0)
         return;
+    fs_hf_problem(config, "it has no tensor \"rope_factors_long.weight\" of %zu factors",
+                  scaling->n_factors);
     scaling->long_factors = scaling->short_factors;
 }
 

@@ -40,10 +40,12 @@ struct fs_hf_row {
     {                                                                                              \
         __VA_ARGS__                                                                                \
     }
-#define KEY(name_, key_)                MEMBER(.name = (name_), .key = (key_))
-#define KEY_OR(name_, key_, json_)      MEMBER(.name = (name_), .key = (key_), .json = (json_))
-#define JSON(name_, json_)              MEMBER(.name = (name_), .json = (json_))
-#define HAS(name_, pattern)             MEMBER(.name = (name_), .has = (pattern))
+#define KEY(name_, key_)           MEMBER(.name = (name_), .key = (key_))
+#define KEY_OR(name_, key_, json_) MEMBER(.name = (name_), .key = (key_), .json = (json_))
+#define JSON(name_, json_)         MEMBER(.name = (name_), .json = (json_))
+#define HAS(name_, pattern)        MEMBER(.name = (name_), .has = (pattern))
+#define HAS_BIASES(name_, pattern, biases_)                                                        \
+    MEMBER(.name = (name_), .has = (pattern), .biases = (biases_))
 #define LACKS(name_, pattern)           MEMBER(.name = (name_), .lacks = (pattern))
 #define CALL(name_, function)           MEMBER(.name = (name_), .write = (function))
 #define CALL_WITH(name_, function, n)   MEMBER(.name = (name_), .write = (function), .number = (n))
@@ -73,17 +75,21 @@ extern const struct fs_hf_row fs_hf_rows_hybrid[];
 
 /* Members that several rows share. The tables are in hf_shared.c. */
 
+#define OF_ATTENTION "attn_q attn_k attn_v attn_output"
+
 #define COMMON_SIZES   TABLE(fs_hf_common_sizes)
 #define SIZES          TABLE(fs_hf_sizes)
 #define HEAD_DIM       CALL("head_dim", fs_hf_write_head_dim)
 #define RMS_NORM       KEY("rms_norm_eps", "attention.layer_norm_rms_epsilon")
 #define LAYER_NORM     KEY("layer_norm_eps", "attention.layer_norm_epsilon")
-#define ATTENTION_BIAS HAS("attention_bias", "blk.%.attn_q.bias")
+#define ATTENTION_BIAS HAS_BIASES("attention_bias", "blk.%.attn_q.bias", OF_ATTENTION)
 #define SILU           JSON("hidden_act", "\"silu\"")
 #define ROPE           CALL("rope", fs_hf_write_rope)
 #define PARTIAL_ROPE   CALL("partial_rotary_factor", fs_hf_write_rope)
 #define WINDOW         CALL("sliding_window", fs_hf_write_sliding_window)
-#define MLP_BIAS       HAS("mlp_bias", "blk.%.ffn_up.bias")
+#define MLP_BIAS       HAS_BIASES("mlp_bias", "blk.%.ffn_up.bias", "ffn_gate ffn_up ffn_down")
+#define BY_SOFTMAX     CALL_WITH("expert_gating_func", fs_hf_demand_gating, 1)
+#define BY_SIGMOID     CALL_WITH("expert_gating_func", fs_hf_demand_gating, 2)
 #define MLP_KINDS      KINDS("mlp_layer_types", "blk.%.ffn_gate_inp.weight", "sparse", "dense")
 
 #define NUM_EXPERTS                                                                                \

@@ -7,7 +7,7 @@
 static const struct fs_hf_entry qwen2moe_config[] = {
     COUNT_OF("moe_intermediate_size", "blk.%.ffn_up_exps.weight", fs_hf_write_rows),
     COUNT_OF("shared_expert_intermediate_size", "blk.%.ffn_up_shexp.weight", fs_hf_write_rows),
-    HAS("qkv_bias", "blk.%.attn_q.bias"),
+    HAS_BIASES("qkv_bias", "blk.%.attn_q.bias", "attn_q attn_k attn_v"),
     JSON("norm_topk_prob", "false"),
     JSON("use_sliding_window", "false"),
     END_OF_CONFIG,
@@ -62,19 +62,8 @@ static const struct fs_hf_entry llama4_config[] = {
 
 /* ---- experts chosen by sigmoid, with a bias for the choice ---- */
 
-/* The classes choose by sigmoid, and llama.cpp's converter reads that here. */
-static void write_sigmoid(struct fs_hf_config *config, const struct fs_hf_entry *entry)
-{
-    enum { SIGMOID = 2 };
-    const uint64_t gating = fs_hf_number(config->hf, "expert_gating_func", SIGMOID);
-
-    if (gating != SIGMOID)
-        fs_hf_problem(config, "its key expert_gating_func is %u, and its class has 2, sigmoid",
-                      (unsigned)gating);
-    fs_hf_member_json(config, entry->name, "\"sigmoid\"");
-}
-
-#define SIGMOID_SCORES CALL("scoring_func", write_sigmoid)
+/* llama.cpp's converter reads the member. */
+#define SIGMOID_SCORES BY_SIGMOID, JSON("scoring_func", "\"sigmoid\"")
 
 static void write_last_moe_layer(struct fs_hf_config *config, const struct fs_hf_entry *entry)
 {
@@ -91,7 +80,7 @@ static const struct fs_hf_entry ernie_moe_config[] = {
     KEY_OR("moe_layer_interval", "interleave_moe_layer_step", "1"),
     CALL("moe_layer_start_index", fs_hf_write_n_dense),
     CALL("moe_layer_end_index", write_last_moe_layer),
-    HAS("use_bias", "blk.%.attn_q.bias"),
+    HAS_BIASES("use_bias", "blk.%.attn_q.bias", OF_ATTENTION),
     END_OF_CONFIG,
 };
 
@@ -109,7 +98,7 @@ static const struct fs_hf_entry hy_v3_config[] = {
     MLP_KINDS,
     JSON("num_shared_experts", "1"),
     CALL("expert_weights_norm", demand_normed_weights),
-    MLP_BIAS,
+    BY_SIGMOID,
     END_OF_CONFIG,
 };
 
@@ -123,6 +112,7 @@ static const struct fs_hf_entry afmoe_config[] = {
     CALL_WITH("layer_types", fs_hf_write_layer_types, 4),
     JSON("global_attn_every_n_layers", "4"),
     JSON("mup_enabled", "true"),
+    BY_SIGMOID,
     END_OF_CONFIG,
 };
 
@@ -159,6 +149,7 @@ static const struct fs_hf_entry laguna_config[] = {
     CALL("layer_types", write_laguna_layers),
     MLP_KINDS,
     CALL("partial_rotary_factor", fs_hf_write_new_rope_by_type),
+    BY_SIGMOID,
     END_OF_CONFIG,
 };
 
@@ -214,7 +205,7 @@ const struct fs_hf_row fs_hf_rows_experts[] = {
      .config =
          CONFIG(TABLE(fs_hf_moe_sizes), RMS_NORM, SILU, PARTIAL_ROPE, HEAD_DIM, ATTENTION_BIAS,
                 TABLE(fs_hf_routed_config), HAS("use_qk_norm", "blk.%.attn_q_norm.weight"),
-                JSON("num_nextn_predict_layers", "0"))},
+                JSON("num_nextn_predict_layers", "0"), BY_SIGMOID)},
     {"dots1", "Dots1ForCausalLM", "dots1", &gguf_naming_dots1, .needs = {"blk.%.exp_probs_b.bias"},
      .config = CONFIG(SIZES, RMS_NORM, SILU, ROPE, HEAD_DIM, ATTENTION_BIAS,
                       TABLE(fs_hf_routed_config), SIGMOID_SCORES)},

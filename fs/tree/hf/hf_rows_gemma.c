@@ -191,8 +191,8 @@ const struct fs_hf_row fs_hf_rows_gemma[] = {
     {"gemma3", "Gemma3ForCausalLM", "gemma3_text", &gguf_naming_gemma2,
      .config = CONFIG(SIZES, HEAD_DIM, RMS_NORM, ATTENTION_BIAS, TABLE(gemma3_config))},
     {"gemma3n", "Gemma3nForCausalLM", "gemma3n_text", &gguf_naming_gemma3n, .shares_kv = true,
-     .config = CONFIG(SIZES, HEAD_DIM, RMS_NORM, ATTENTION_BIAS, TABLE(gemma3n_config))},
+     .config = CONFIG(SIZES, HEAD_DIM, RMS_NORM, TABLE(gemma3n_config))},
     {"gemma4", "Gemma4ForCausalLM", "gemma4_text", &gguf_naming_gemma4, .shares_kv = true,
-     .config = CONFIG(TABLE(gemma4_config), RMS_NORM, ATTENTION_BIAS)},
+     .config = CONFIG(TABLE(gemma4_config), RMS_NORM)},
     {.architecture = NULL},
 };

@@ -66,7 +66,7 @@ static const struct fs_hf_entry falcon_config[] = {
     JSON("multi_query", "true"),
     JSON("parallel_attn", "true"),
     CALL("new_decoder_architecture", write_decoder),
-    HAS("bias", "blk.%.attn_qkv.bias"),
+    HAS_BIASES("bias", "blk.%.attn_qkv.bias", "attn_qkv attn_output ffn_up ffn_down"),
     ROPE,
     END_OF_CONFIG,
 };

@@ -36,7 +36,6 @@ static const struct fs_hf_entry experts_config[] = {
 static const struct fs_hf_entry lfm2_config[] = {
     KEY("norm_eps", "attention.layer_norm_rms_epsilon"),
     KEY("conv_L_cache", "shortconv.l_cache"),
-    HAS("conv_bias", "blk.%.shortconv.in_proj.bias"),
     JSON("block_auto_adjust_ff_dim", "false"),
     KINDS("layer_types", "blk.%.attn_q.weight", "full_attention", "conv"),
     ROPE,
@@ -50,6 +49,7 @@ static const struct fs_hf_entry lfm2moe_config[] = {
     KEY_OR("routed_scaling_factor", "expert_weights_scale", "1.0"),
     HAS("use_expert_bias", "blk.%.exp_probs_b.bias"),
     JSON("norm_topk_prob", "true"),
+    BY_SIGMOID,
     END_OF_CONFIG,
 };
 

@@ -1,6 +1,8 @@
 /* Checkpoints of Mamba, and of hybrids of it and attention. */
 #include "fs/tree/hf/hf_rows.h"
 
+#include <inttypes.h>
+
 /* Return the quotient of two keys, without which there is a problem. */
 static uint64_t divide_keys(struct fs_hf_config *config, const char *a, const char *b)
 {
@@ -36,7 +38,6 @@ static const struct fs_hf_entry mamba_config[] = {
     CALL("expand", write_expand),
     KEY("layer_norm_epsilon", "attention.layer_norm_rms_epsilon"),
     HAS("use_conv_bias", "blk.%.ssm_conv1d.bias"),
-    HAS("use_bias", "blk.%.ssm_in.bias"),
     SILU,
     END_OF_CONFIG,
 };
@@ -62,7 +63,6 @@ static const struct fs_hf_entry hybrid_mamba2_config[] = {
     KEY("mamba_d_conv", "ssm.conv_kernel"),
     CALL("mamba_expand", write_expand),
     HAS("mamba_conv_bias", "blk.%.ssm_conv1d.bias"),
-    HAS("mamba_proj_bias", "blk.%.ssm_in.bias"),
     ATTENTION_BIAS,
     END_OF_CONFIG,
 };
@@ -91,6 +91,11 @@ static void write_granite_rotation(struct fs_hf_config *config, const struct fs_
     const bool is_rotated = fs_hf_bool(hf, "rope.scaling.finetuned", false) ||
                             !fs_hf_any_tensor(hf, "blk.%.ssm_in.weight");
 
+    for (uint64_t i = 0; i < fs_hf_n_layer(hf) && fs_hf_number(hf, "expert_count", 0) > 0; i++) {
+        if (!fs_hf_layer_has(hf, i, "blk.%.ffn_gate_inp.weight"))
+            fs_hf_problem(config,
+                          "layer %" PRIu64 " has no experts, as its class has in all layers", i);
+    }
     fs_hf_member_json(config, entry->name, is_rotated ? "\"rope\"" : "null");
     fs_hf_member_unsigned(config, "shared_intermediate_size",
                           fs_hf_number(hf, "expert_shared_feed_forward_length",
@@ -122,6 +127,11 @@ static void write_period(struct fs_hf_config *config, const char *period, const 
     second = first + 1;
     while (second < n_layer && !fs_hf_layer_has(config->hf, second, pattern))
         second++;
+    for (uint64_t i = second; second < n_layer && i < n_layer; i++) {
+        if (fs_hf_layer_has(config->hf, i, pattern) != ((i - first) % (second - first) == 0))
+            fs_hf_problem(config, "%s is not the same in all layers, see layer %" PRIu64, period,
+                          i);
+    }
     /* The offset must be less than the period. */
     fs_hf_member_unsigned(config, period,
                           second < n_layer ? second - first : n_layer + (first == n_layer));
@@ -141,7 +151,6 @@ static const struct fs_hf_entry jamba_config[] = {
     CALL("mamba_expand", write_expand),
     KEY("mamba_dt_rank", "ssm.time_step_rank"),
     HAS("mamba_conv_bias", "blk.%.ssm_conv1d.bias"),
-    HAS("mamba_proj_bias", "blk.%.ssm_in.bias"),
     KEY_OR("num_experts", "expert_count", "1"),
     KEY_OR("num_experts_per_tok", "expert_used_count", "1"),
     CALL("layers", write_jamba_layers),
@@ -154,7 +163,6 @@ static const struct fs_hf_entry falcon_h1_config[] = {
     KEY("mamba_d_ssm", "ssm.inner_size"),
     HAS("mamba_rms_norm", "blk.%.ssm_norm"),
     MLP_BIAS,
-    HAS("projectors_bias", "blk.%.ssm_out.bias"),
     ROPE,
     JSON("embedding_multiplier", "1.0"),
     JSON("lm_head_multiplier", "1.0"),
@@ -191,10 +199,6 @@ static const struct fs_hf_entry nemotron_h_config[] = {
     KEY("conv_kernel", "ssm.conv_kernel"),
     KEY("layer_norm_epsilon", "attention.layer_norm_rms_epsilon"),
     HAS("use_conv_bias", "blk.%.ssm_conv1d.bias"),
-    HAS("use_bias", "blk.%.ssm_in.bias"),
-    HAS("mamba_proj_bias", "blk.%.ssm_in.bias"),
-    ATTENTION_BIAS,
-    MLP_BIAS,
     JSON("mlp_hidden_act", "\"relu2\""),
     JSON("num_nextn_predict_layers", "0"),
     JSON("mtp_layers_block_type", "[]"),
@@ -235,7 +239,7 @@ const struct fs_hf_row fs_hf_rows_recurrent[] = {
                       TABLE(hybrid_mamba2_config), TABLE(falcon_h1_config))},
     {"nemotron_h", "NemotronHForCausalLM", "nemotron_h", &gguf_naming_nemotron_h,
      .needs = {"blk.%.exp_probs_b.bias"},
-     .config = CONFIG(TABLE(nemotron_sizes), TABLE(nemotron_h_config))},
+     .config = CONFIG(TABLE(nemotron_sizes), TABLE(nemotron_h_config), MLP_BIAS)},
     {"nemotron_h_moe", "NemotronHForCausalLM", "nemotron_h", &gguf_naming_nemotron_h,
      .needs = {"blk.%.exp_probs_b.bias"},
      .config = CONFIG(TABLE(nemotron_sizes), TABLE(nemotron_h_config), TABLE(nemotron_moe_config))},

@@ -1,5 +1,6 @@
 #include "fs/tree/hf/hf_tensors.h"
 
+#include "fs/tree/hf/hf_config_file.h"
 #include "fs/tree/hf/hf_needs.h"
 #include "gguf/models/tensor_lists.h"
 #include "gguf/support/arrays.h"
@@ -220,12 +221,17 @@ static int find_duplicates(const struct fs_hf_tensors *tensors, struct gguf_buff
     return result;
 }
 
-/* Return the layer in a name like "blk.7.attn_q.weight"; 0 in other names. */
-static uint64_t layer_of(const char *name)
+/* Return true and the layer of a name like "blk.7.attn_q.weight". */
+static bool is_in_layer(struct gguf_string name, uint64_t *layer)
 {
-    unsigned layer;
+    struct gguf_string digits, rest;
 
-    return sscanf(name, "blk.%u.", &layer) == 1 ? layer : 0;
+    if (!gguf_tensor_name_split(name, &digits, &rest))
+        return false;
+    *layer = 0;
+    for (uint64_t i = 0; i < digits.length_bytes && *layer < UINT32_MAX; i++)
+        *layer = *layer * 10 + (uint64_t)(digits.data[i] - '0');
+    return true;
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -249,6 +255,37 @@ static bool has_right_suffix(const struct fs_hf_tensor *made)
 }
 
 /*
+ * Return true if the class has a tensor that is not a bias, or has this bias. Otherwise, *result is
+ * the result of adding a line. transformers ignores other biases without an error.
+ */
+static bool class_has_bias(const struct fs_hf_presence *presence, const struct fs_hf_tensor *made,
+                           struct gguf_buffer *obstacles, int *result)
+{
+    static const char in_layer[] = "blk.%.";
+    const char *class_name = presence->row->class_name, *name = made->rule->name;
+    const struct gguf_name_match *match = &made->match;
+    const struct fs_hf_entry *entry;
+    char full[GGUF_NAME_BYTES], needed[GGUF_NAME_BYTES] = "";
+
+    if (strcmp(match->suffix, ".bias") != 0 || !gguf_tensor_name_expand(name, match, full) ||
+        gguf_lists_require_bias(presence->hf->listed, full))
+        return true;
+    if (gguf_text_starts_with(name, in_layer))
+        name += sizeof in_layer - 1;
+    entry = fs_hf_switch_of(presence->row, name);
+    if (entry && fs_hf_layer_has(presence->hf, match->layer, entry->has))
+        return true;
+    if (entry)
+        gguf_tensor_name_expand(entry->has, &(struct gguf_name_match){match->layer, 0, ""}, needed);
+    *result =
+        fs_hf_add_line(obstacles,
+                       "Class %s has no place for the bias \"%s\"%s%s%s: transformers would "
+                       "ignore it, and ggufs-run does not.\n",
+                       class_name, full, entry ? " without \"" : "", needed, entry ? "\"" : "");
+    return false;
+}
+
+/*
  * Return true if the checkpoint has the tensor, which the rule of `made` describes. Otherwise, or
  * if there is an error, *result is the result of adding a line: to `unused` if the class computes
  * the same without the tensor, else to `obstacles`.
@@ -259,19 +296,21 @@ static bool has_place(const struct fs_hf_presence *presence, const struct fs_hf_
     const struct fs_hf_model *hf = presence->hf;
     const struct gguf_string string = gguf_name_of(made->tensor);
     const uint64_t n_all = fs_hf_number(hf, "block_count", 0);
+    uint64_t layer = 0;
+    const bool is_layer = is_in_layer(string, &layer);
     char name[GGUF_NAME_BYTES];
     bool is_listed;
 
     snprintf(name, sizeof name, "%.*s", (int)string.length_bytes, string.data);
     is_listed = gguf_lists_have(hf->listed, name);
     *result = 0;
-    if (layer_of(name) >= n_all)
+    if (is_layer && layer >= n_all)
         *result = fs_hf_add_line(obstacles,
                                  "Tensor %s is in a layer that the key block_count, %" PRIu64
                                  ", does not count.\n",
                                  gguf_quote(string).text, n_all);
-    else if (layer_of(name) >= presence->n_layer ||
-             (!made->rule && !is_listed && strncmp(name, "blk.", 4) != 0))
+    else if ((is_layer && layer >= presence->n_layer) ||
+             (!is_listed && !is_layer && !gguf_any_lists_have(name)))
         *result = fs_hf_add_line(unused, "%s\n", gguf_quote(string).text);
     else if (!is_listed)
         *result = fs_hf_add_line(obstacles, "The architecture %s has no tensor %s.\n",
@@ -287,7 +326,7 @@ static bool has_place(const struct fs_hf_presence *presence, const struct fs_hf_
                            gguf_quote(string).text, made->match.suffix[0] ? "either" : "neither",
                            made->match.suffix[0] ? "or" : "nor");
     else
-        return true;
+        return class_has_bias(presence, made, obstacles, result);
     return false;
 }
 
@@ -326,6 +365,15 @@ int fs_hf_tensors_find(const struct fs_hf_model *hf, const struct fs_hf_row *row
     int result;
 
     *tensors = (struct fs_hf_tensors){0};
+    result = fs_hf_check_types(hf, row, obstacles);
+    if (result < 0 || obstacles->length > 0)
+        return result;
+    if (n_layer == 0)
+        return fs_hf_add_line(
+            obstacles,
+            "The model has no key \"%.*s.block_count\", or it is 0: set it to the "
+            "number of layers with ggufs --set.\n",
+            (int)hf->architecture.length_bytes, hf->architecture.data);
     if (n_layer > GGUF_MAX_LAYERS)
         return fs_hf_add_line(
             obstacles, "The model says that it has %" PRIu64 " layers, over %u, the limit.\n",
@@ -405,9 +453,11 @@ static enum gguf_order order_of(const struct fs_hf_model *hf, const struct gguf_
 int fs_hf_tensor_arrange(const struct fs_hf_model *hf, const struct fs_hf_tensor *tensor,
                          uint64_t piece, struct fs_hf_arranged *out)
 {
-    const struct gguf_order_sizes sizes = sizes_of(hf, tensor->match.layer);
+    struct gguf_order_sizes sizes = {0};
     struct fs_hf_part parts[2];
 
+    if (tensor->rule->order != GGUF_SAME_ORDER)
+        sizes = sizes_of(hf, tensor->match.layer);
     if (get_part(tensor, tensor->tensor, &parts[0]) < 0 ||
         get_part(tensor, tensor->with, &parts[1]) < 0 ||
         fs_hf_arrange(order_of(hf, tensor->rule, &sizes), &sizes, parts, piece, out) < 0)

@@ -2,7 +2,6 @@
 
 #include "fs/tree/core/tree_core.h"
 #include "fs/tree/facts/facts.h"
-#include "fs/tree/hf/tokenizer_json.h"
 #include "fs/tree/hf/tokenizer_parts.h"
 
 #include <stdio.h>
@@ -167,8 +166,8 @@ bool fs_sentencepiece_applies(const struct fs_tree *tree, const void *subject)
 {
     const struct fs_vocabulary *vocabulary = tree->facts->vocabulary;
 
-    return fs_tokenizer_applies(tree, subject) && vocabulary->kind == FS_SENTENCEPIECE &&
-           vocabulary->scores;
+    (void)subject;
+    return !vocabulary->obstacle && vocabulary->kind == FS_SENTENCEPIECE && vocabulary->scores;
 }
 
 void fs_sentencepiece_write(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)

@@ -4,7 +4,12 @@
 #include <stdbool.h>
 
 static struct fs_power_of_ten powers[FS_MAX_POWER_OF_TEN - FS_MIN_POWER_OF_TEN + 1];
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/*
+ * Powers up to this one are enough for floats. They are computed first: the others are longer
+ * numbers and take ten times as long.
+ */
+#define MAX_SHORT_POWER 64
 
 /* A natural number of n words, the lowest first. 2 * 10^324 is below 2^1078. */
 struct natural {
@@ -69,23 +74,38 @@ static struct fs_power_of_ten divide(struct natural numerator, const struct natu
     return (struct fs_power_of_ten){(uint64_t)(quotient >> 64), (uint64_t)quotient};
 }
 
-static void compute(void)
+/* Compute the powers whose exponents, without their signs, are from `first` to `last`. */
+static void compute(int first, int last)
 {
     /* 10^k, the largest power of two up to it, and the one after that */
     struct natural ten = {1, {1}}, binary = {1, {1}}, next = {1, {2}};
 
-    for (int k = 0; k <= FS_MAX_POWER_OF_TEN; k++) {
+    for (int k = 0; k <= last; k++) {
         for (; !is_less(&ten, &next); multiply(&next, 2))
             binary = next;
-        powers[k - FS_MIN_POWER_OF_TEN] = divide(ten, &binary);
-        if (k > 0 && -k >= FS_MIN_POWER_OF_TEN)
+        if (k >= first)
+            powers[k - FS_MIN_POWER_OF_TEN] = divide(ten, &binary);
+        if (k >= first && k > 0 && -k >= FS_MIN_POWER_OF_TEN)
             powers[-k - FS_MIN_POWER_OF_TEN] = divide(next, &ten);
         multiply(&ten, 10);
     }
 }
 
+static void compute_short(void)
+{
+    compute(0, MAX_SHORT_POWER);
+}
+
+static void compute_long(void)
+{
+    compute(MAX_SHORT_POWER + 1, FS_MAX_POWER_OF_TEN);
+}
+
 struct fs_power_of_ten fs_power_of_ten(int k)
 {
-    pthread_once(&once, compute);
+    static pthread_once_t once_short = PTHREAD_ONCE_INIT, once_long = PTHREAD_ONCE_INIT;
+    const bool is_long = k > MAX_SHORT_POWER || k < -MAX_SHORT_POWER;
+
+    pthread_once(is_long ? &once_long : &once_short, is_long ? compute_long : compute_short);
     return powers[k - FS_MIN_POWER_OF_TEN];
 }

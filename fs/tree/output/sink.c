@@ -59,7 +59,9 @@ void fs_sink_keep(struct fs_sink *sink, const void *bytes, size_t n)
         if (sink->error == 0)
             sink->to = sink->size - end > ASK_BYTES ? end + ASK_BYTES : sink->size;
     }
-    if (n > 0 && sink->position < sink->to) {
+    if (fs_sink_only_counts(sink) && sink->error == 0)
+        sink->to = end + ASK_BYTES;
+    if (n > 0 && sink->out && sink->position < sink->to) {
         const uint64_t room = sink->to - sink->position;
 
         memcpy(sink->out + sink->position, bytes, n < room ? n : room);

@@ -13,7 +13,7 @@
 
 struct fs_sink {
     uint64_t position; /* bytes written so far, kept or not */
-    uint64_t to;       /* room in `out`: bytes from this position on are dropped */
+    uint64_t to;       /* room in `out`: writes that reach this position go to fs_sink_keep() */
     char *out;         /* the bytes that are kept; NULL if there are none */
 
     /* The members below are set by fs_sink_that_grows() or fs_sink_that_counts(). */
@@ -58,10 +58,10 @@ void fs_sink_keep(struct fs_sink *sink, const void *bytes, size_t n);
 
 static inline void fs_sink_write(struct fs_sink *sink, const void *bytes, size_t n)
 {
-    if (sink->position + n < sink->to)
-        memcpy(sink->out + sink->position, bytes, n);
-    else
+    if (sink->position + n >= sink->to)
         fs_sink_keep(sink, bytes, n);
+    else if (sink->out)
+        memcpy(sink->out + sink->position, bytes, n);
     sink->position += n;
 }
 

@@ -7,21 +7,30 @@
 /* Numbers counted before the sink may call is_stopped() again: 20 KiB at most. */
 #define COUNTED_AT_ONCE 1024
 
-static bool is_unsigned(enum gguf_value_type type)
+static bool is_signed(enum gguf_value_type type)
 {
-    return type == GGUF_UINT8 || type == GGUF_UINT16 || type == GGUF_UINT32 || type == GGUF_UINT64;
+    return type == GGUF_INT8 || type == GGUF_INT16 || type == GGUF_INT32 || type == GGUF_INT64;
 }
 
-/* Count the characters of unsigned numbers and of commas between them. Faster than writing them. */
-static void count_unsigned(struct fs_sink *sink, const struct gguf_array *array)
+static bool is_integer(enum gguf_value_type type)
+{
+    return is_signed(type) || type == GGUF_UINT8 || type == GGUF_UINT16 || type == GGUF_UINT32 ||
+           type == GGUF_UINT64;
+}
+
+/* Count the characters of integers and of commas between them. Faster than writing them. */
+static void count_integers(struct fs_sink *sink, const struct gguf_array *array)
 {
     const unsigned bytes = gguf_value_type_bytes(array->element_type);
 
     for (uint64_t i = 0; i < array->n_elements && sink->error == 0; i++) {
-        const uint64_t number =
+        uint64_t number =
             gguf_load_number(array->data + i * bytes, bytes, array->encoding.big_endian);
+        const bool is_negative = is_signed(array->element_type) && number >> (8 * bytes - 1) != 0;
 
-        sink->position += (i > 0) + fs_count_digits(number);
+        if (is_negative)
+            number = (~number + 1) & UINT64_MAX >> (64 - 8 * bytes);
+        sink->position += fs_count_digits(number) + (i > 0) + is_negative;
         if (i % COUNTED_AT_ONCE == 0)
             fs_sink_write(sink, "", 0);
     }
@@ -44,8 +53,8 @@ void fs_json_value(struct fs_sink *sink, const struct gguf_value *value)
     }
     cursor = gguf_array_begin(array);
     fs_sink_write(sink, "[", 1);
-    if (is_unsigned(array->element_type) && fs_sink_only_counts(sink)) {
-        count_unsigned(sink, array);
+    if (is_integer(array->element_type) && fs_sink_only_counts(sink)) {
+        count_integers(sink, array);
     } else {
         for (uint64_t i = 0; i < array->n_elements && sink->error == 0; i++) {
             gguf_array_next(&cursor, array->element_type, &element);

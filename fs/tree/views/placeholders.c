@@ -131,14 +131,14 @@ static void write_weights(const struct fs_tree *tree, const void *subject, const
 
 const struct fs_placeholder fs_placeholders[FS_N_PLACEHOLDERS] = {
     {"<key>", &keys, .name = name_of_key},
-    /* of keys tokenizer.chat_template.NAME: "chat_template.NAME", and NAME alone */
+    /* A key tokenizer.chat_template.NAME: "chat_template.NAME", and NAME alone. */
     {"<chat_template>", &keys, .name = chat_template_of},
     {"<template_name>", &keys, .name = fs_chat_template_name},
     {"<tensor>", &tensors, .name = name_of_tensor},
-    /* the GGUF name of a tensor of an older format; the tensor of sums of an importance matrix */
-    {"<gguf_name>", &tensors, .name = gguf_name_alone},
-    {"<weighed>", &tensors, .name = weighed_by},
-    {"<layer>", &tensors, .name = layer_of}, /* of a tensor blk.LAYER.REST: "LAYER" */
+    {"<gguf_name>", &tensors, .name = gguf_name_alone}, /* only in formats older than GGUF */
+    {"<weighed>", &tensors, .name = weighed_by}, /* the tensor that an importance matrix weighs */
+    /* A tensor blk.LAYER.REST. */
+    {"<layer>", &tensors, .name = layer_of},
     {"<rest>", &tensors, .name = rest_of},
     {"<shard>", &shards, .write = write_shard},
     {"<weights>", &weights, .write = write_weights}, /* a file of weights in hf/ */

@@ -40,24 +40,23 @@ class CommandTestCase(mounting.MountTestCase):
 
 class TestUsage(CommandTestCase):
     def assert_usage_error(self, arguments, *words):
-        """Arguments are missing or too many: check the message and the usage after it."""
-        result = self.assert_refused(EX_USAGE, arguments, "usage: ggufs", *words)
-        self.assertTrue(result.err.startswith("ggufs: "), result.err)
+        """Arguments are missing or too many: check the message, which has the usage of the command."""
+        self.assert_option_error(arguments, "; usage: ggufs ", *words)
 
     def assert_option_error(self, arguments, *words):
-        """An option or its value is wrong: check the one-line message, without usage."""
+        """Check the one-line message."""
         result = self.assert_refused(EX_USAGE, arguments, *words)
         self.assertTrue(result.err.startswith("ggufs: "), result.err)
         self.assertEqual(1, len(result.err.splitlines()), result.err)
 
     def test_no_arguments(self):
-        self.assert_usage_error([], "MODEL", "MOUNTPOINT", "missing")
+        self.assert_refused(EX_USAGE, [], "ggufs: MODEL and MOUNTPOINT are missing\nusage: ggufs ", "--status")
 
     def test_one_argument(self):
         self.assert_usage_error([self.model], "MOUNTPOINT is missing")
 
     def test_three_arguments(self):
-        self.assert_usage_error([self.model, self.mountpoint, "third"], "too many", "third")
+        self.assert_usage_error([self.model, self.mountpoint, "third"], "too many: third; usage: ggufs [options] MODEL")
 
     def test_check_without_a_model(self):
         self.assert_usage_error(["--check"], "--check", "MODEL")
@@ -84,7 +83,7 @@ class TestUsage(CommandTestCase):
                              (["-o", "thread=3"], "-o threads"), (["-o", "alow_other"], "-o allow_other"),
                              (["--uid=3"], "-o uid"), (["--unmount"], "fusermount3 -u"),
                              (["--umount"], "fusermount3 -u"),
-                             (["info"], "did you mean --info?"),
+                             (["info"], "did you mean --info?"), (["help"], "did you mean --help?"),
                              (["-o", "family=foo"], "one of: llama, whisper"),
                              (["-o", "no_such_thing_at_all"], "--help")):
             with self.subTest(words=words):
@@ -122,9 +121,10 @@ class TestUsage(CommandTestCase):
         for words, missing in ((["--list"], "MODEL"), (["--info"], "MODEL"), (["--cat"], "MODEL"),
                                (["--cat", self.model], "PATH"), (["--cat", "summary.txt"], "MODEL"),
                                (["--extract"], "DIR and MODEL"), (["--extract", self.model], "DIR"),
-                               (["--extract", self.path("new")], "MODEL")):
+                               (["--extract", self.path("new")], "MODEL"), (["--diff"], "two MODELs"),
+                               (["--diff", self.model], "the second MODEL is missing")):
             with self.subTest(words=words):
-                self.assert_usage_error(words, words[0], missing)
+                self.assert_usage_error(words, f"usage: ggufs {words[0]} ", missing)
 
     def test_a_comma_that_cuts_a_value(self):
         """If a comma seems to have cut a value of -o, the message gives the remedy."""
@@ -320,7 +320,7 @@ class TestModel(CommandTestCase):
             result = self.run_ggufs(*command, self.path("tree"),
                                     *([] if command else [self.mountpoint]))
             self.assert_status(EX_NOINPUT, result)
-            self.assertIn("tree: is a mounted tree: cat ", result.out + result.err)
+            self.assertIn("tree: is a tree that ggufs has made, not a model file: cat ", result.out + result.err)
         self.assertIn("/tree/tensors/NAME/stats.json", self.run_ggufs("--stats", self.path("tree")).err)
 
     def test_directory(self):
@@ -357,11 +357,23 @@ class TestModel(CommandTestCase):
             self.assert_status(EX_OK, result)
             self.assertIn(words, result.out)
             self.assertIn("help: shape-keys: ", result.out)
+        built.tensor(b"token_embd.weight", [4, 4], F32, bytes(64))
+        model = built.write(self.path("embeddings.gguf"))
+        for edits, words in (((), 'there is no key "llama.embedding_length" [needed-keys]'),
+                             (("--set", "llama.context_length=f32:512"), "its type is float32, it must be uint32")):
+            result = self.run_ggufs("--check", *edits, model)
+            self.assert_status(EX_OK, result)
+            self.assertIn(words, result.out)
+        self.assertIn("help: needed-keys: ", result.out)
         self.assert_refused(EX_DATAERR, ["--set", "new.key=u99:8", "--info", model],
-                            '"u99" is not a type for a new one, for instance KEY=u32:VALUE (types: u8 ')
+                            '"u99" is not a type for a new one, for instance KEY=u32:VALUE, or f32 if it can have a fraction (types: u8 ')
 
     def test_swapped_arguments(self):
-        self.assert_refused(EX_NOINPUT, [self.mountpoint, self.model], "is a directory")
+        for mountpoint in (self.mountpoint, self.path("new")):
+            result = self.assert_refused(EX_USAGE, [mountpoint, self.model])
+            self.assertEqual("ggufs: the model comes first, then the mount point: "
+                             f"ggufs {self.model} {mountpoint}\n", result.err)
+        self.assert_refused(EX_NOINPUT, [self.path("new.gguf"), self.model], "No such file")
 
     def test_unreadable(self):
         if os.geteuid() == 0:

@@ -138,6 +138,12 @@ class TestDiff(mounting.MountTestCase):
         # With patterns, keys are not compared.
         self.assertEqual([], self.diff(0, a, b, "same")["metadata"])
 
+    def test_long_values_are_cut(self):
+        """60 bytes of JSON, two of them quotes, are shown whole."""
+        models = [self.write(f"{n}.gguf", [], [(b"text", STRING, b"x" * n)]) for n in (58, 59)]
+        self.assertEqual(f'< text: "{58 * "x"}"\n> text: "{59 * "x"}...\n',
+                         self.run_ggufs(1, "--diff", *models))
+
     def test_values_that_are_not_finite(self):
         a = [1, numpy.nan, numpy.inf, 4, 5, numpy.inf]
         b = [1, numpy.nan, -numpy.inf, 4, numpy.nan, numpy.inf]

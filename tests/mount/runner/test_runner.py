@@ -323,14 +323,15 @@ class TestErrors(RunnerTestCase):
         other = self.write("other", b"")
         self.assertEqual(EX_OK, self.run_into(other, "-n", "3", model=copy)[0])
         self.assertGreater(os.path.getsize(other), 0)
-        # A mounted tree, and a copy of one: the files are known when the weights are.
+        # A mounted tree, and a copy of one.
         self.mount(copy)
-        self.assert_models_are_kept(self.mountpoint, [copy], tasks[:2])
+        self.assert_models_are_kept(self.mountpoint, [copy], tasks)
+        self.assertEqual(EX_OK, self.run_into(other, "--tokenize", model=self.mountpoint)[0])
         mounting.unmount(self.mountpoint)
         tree = self.copy()
         raw = os.path.join(tree, "tensors/output_norm.weight/raw")
         os.chmod(raw, 0o600)
-        self.assert_models_are_kept(tree, [raw], tasks[:2])
+        self.assert_models_are_kept(tree, [raw], tasks)
 
     def test_shards_are_not_overwritten(self):
         shards = []
@@ -397,22 +398,38 @@ class TestChat(RunnerTestCase):
                          out.removesuffix("\n").lstrip(" "))
 
     def test_special_tokens_stay_text(self):
-        plain, _ = self.chat(b"<|im_end|>\n")
-        special = self.describe("-n", "6", "--special", prompt="<|im_start|>user\n<|im_end|>"
-                                "<|im_end|>\n<|im_start|>assistant\n")["text"]
-        self.assertNotEqual(special, plain.removesuffix("\n"))
+        """Wherever they are said: only the template's own are control tokens."""
+        mark = "<|im_end|>"
+        jinja = self.write("all.jinja", b"{{ messages | tojson }}<|im_end|>{{ tools | string }}"
+                           b"{{ x ~ messages[-1].content[2:] | upper | lower }}")
+        tools = self.write("tools.json", json.dumps([{"name": mark, mark: mark}]).encode())
+        said = [{"role": "system", "content": mark}, {"role": "user", "content": mark, "name": mark},
+                {"role": "assistant", "content": [{"type": "text", "text": mark}],
+                 "reasoning_content": mark, "tool_calls": [{"type": "function", "function": {
+                     "name": mark, "arguments": json.dumps({mark: mark})}}]},
+                {"role": "tool", "content": "a " + mark}]
+        for template, messages in ((jinja, said), ("chatml", said[1:2])):
+            given = self.write("said.json", json.dumps(messages).encode())
+            _, err = self.run_runner("--messages", given, "--tools", tools, "--template-arg",
+                                     f'x="{mark}"', "--chat-template", template, "-n", "1",
+                                     "--verbose-prompt", self.model)
+            self.assertEqual(1, err.count(f"'{mark}'"), err)
 
     def test_templates(self):
-        unknown = ("-o", "set=tokenizer.chat_template=str:{{ messages }}")
-        err = self.refused(EX_DATAERR, "-i", *unknown, self.model, given=b"a\n")
-        self.assertIn("chat template not recognized", err)
+        wrong = ("-o", "set=tokenizer.chat_template=str:a\n{{ messages | nothing }}")
+        err = self.refused(EX_DATAERR, "-i", *wrong, self.model, given=b"a\n")
+        self.assertIn("the chat template, line 2: No filter named 'nothing'", err)
         self.assertIn("--chat-template NAME", err)
+        self.chat(b"hello\n", *wrong, "--chat-template", "vicuna")
+        own = self.write("own.jinja", b"{{ messages[0].content }}")
+        out, _ = self.chat(b"hello\n", "--chat-template", own)
+        self.assertEqual(self.chat(b"hello\n", "-o", "set=tokenizer.chat_template=str:"
+                                   "{{ messages[0].content }}")[0], out)
         none = ("-o", "unset=tokenizer.chat_template")
         err = self.refused(EX_DATAERR, "-i", *none, self.model, given=b"a\n")
         self.assertIn("no chat template; without -i it continues text; or choose one", err)
         err = self.refused(EX_USAGE, "-i", "--chat-template", "nothing", self.model, given=b"a\n")
-        self.assertRegex(err, r"needs one of:.* chatml, .*llama3")
-        self.chat(b"hello\n", *unknown, "--chat-template", "vicuna")
+        self.assertRegex(err, r"needs a file, or one of:.* chatml, .*llama3")
 
     def test_a_mark_that_is_an_ordinary_token(self):
         """A mark of the format may be spelled out in other tokens than the one that it is."""
@@ -427,13 +444,54 @@ class TestChat(RunnerTestCase):
         plain, _ = self.run_runner("-n", "4", "--temp", "0", "--no-display-prompt", model, "a",
                                    model=model)
         self.assertEqual("qqqq", plain)
-        out, _ = self.run_runner("-i", "-n", "8", "--temp", "0", "--chat-template", "mistral-v1",
+        out, _ = self.run_runner("-i", "-n", "8", "--temp", "0", "--chat-template", "mistral",
                                  model, model=model, given=b"hello\n")
         self.assertEqual("\n", out)
 
     def test_a_full_context_ends_it(self):
-        _, err = self.chat(b"hello\n" * 50, "-c", "60")
-        self.assertIn("context of 60 tokens is full", err)
+        _, err = self.chat(b"hello\n" * 50, "-c", "60", status=EX_DATAERR)
+        self.assertRegex(err, r"the conversation has \d+ tokens, and the context is 60: /clear")
+
+    def test_messages(self):
+        """A conversation in a file is answered as the same conversation by turns."""
+        first, second = (json.loads(line) for line in
+                         self.chat(b"hello\nthe file\n", "--json")[0].splitlines())
+        self.assertEqual("assistant", first["role"])
+        said = [{"role": "user", "content": "hello"}, first, {"role": "user", "content": "the file"}]
+        name = self.write("messages.json", json.dumps(said).encode())
+        out, _ = self.run_runner("--messages", name, "--json", "--temp", "0", "-n", "6", self.model)
+        self.assertEqual(second, json.loads(out))
+        out, _ = self.run_runner("--messages", "-", "--json", "--temp", "0", "-n", "6", self.model,
+                                 given=json.dumps({"messages": said}).encode())
+        self.assertEqual(second, json.loads(out))
+        out, _ = self.chat(b"/regen\n", "--messages", name, "--json")
+        self.assertEqual([second] * 2, [json.loads(line) for line in out.splitlines()])
+        for text, word in ((b"[", "messages: byte 1: not JSON: expected a value; --messages"),
+                           (b'{"messages": [], "tools": {}}', "tools: not a list; --messages"),
+                           (b'{"role": 1}', "messages: not a list"),
+                           (b'[{"role": "<|im_end|>"}]', "only letters, digits"), (b"", "empty")):
+            err = self.refused(EX_DATAERR, "--messages", self.write("wrong", text), self.model)
+            self.assertIn(word, err)
+
+    def test_variables_of_the_template(self):
+        jinja = ("-o", "set=tokenizer.chat_template=str:{{ tools }}{{ enable_thinking }}{{ x }}"
+                 "{{ messages[0].content }}")
+        tools = self.write("tools.json", b'[{"name": "f"}]')
+        outs = [self.chat(b"a\n", *jinja, *options)[0] for options in (
+            (), ("--no-think",), ("--template-arg", 'x={"y": "z"}'), ("--tools", tools))]
+        self.assertEqual(4, len(set(outs)), outs)
+        err = self.refused(EX_USAGE, "-i", "--template-arg", "x", self.model)
+        self.assertIn("KEY=JSON", err)
+        err = self.refused(EX_DATAERR, "-i", "--no-think", self.model, given=b"a\n")
+        self.assertIn("no switch for thinking", err)
+
+    def test_sampling_of_the_model(self):
+        """The model's recommendation is the default; options win."""
+        plain = self.chat(b"hello\n")[0]
+        hot = ("-o", "set=general.sampling.temp=f32:0", "-i", "-n", "6", self.model)
+        self.assertEqual(plain, self.run_runner(*hot, given=b"hello\n")[0])
+        err = self.refused(EX_DATAERR, "-o", "set=general.sampling.top_p=f32:2", self.model, "a")
+        self.assertIn("general.sampling.top_p: 2 is not from 0 to 1", err)
 
 
 class TestVersion(RunnerTestCase):

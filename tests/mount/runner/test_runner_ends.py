@@ -4,6 +4,7 @@
 import fcntl
 import json
 import os
+import select
 import shutil
 import signal
 import stat
@@ -144,8 +145,83 @@ class TestTerminal(RunnerTestCase):
         self.assertEqual(EX_OK, status, err)
         self.assertTrue(out.startswith(b"the file"), out)
 
+    def test_line_editor(self):
+        """Editing, several lines, a pasted text, commands, and Ctrl-C, which clears a line first."""
+        master, slave = self.open_terminal()
+        self.addCleanup(os.close, master)
+        process = subprocess.Popen([RUNNER, *self.options(self.model), "--temp", "0", "-n", "1", "-i",
+                                    "--json", self.model], stdin=slave, stdout=subprocess.PIPE,
+                                   stderr=slave, env={**self.environment, "TERM": "xterm"})
+        self.addCleanup(process.stdout.close)
+        os.close(slave)
+        shown, prompt = b"", b"\x1b[?2004h> "
+
+        def wait_for(text):
+            nonlocal shown
+            while text not in shown:
+                self.assertTrue(select.select([master], [], [], mounting.DEADLINE)[0], (text, shown))
+                shown += os.read(master, 65536)
+            shown = shown[shown.index(text) + len(text):]
+
+        def answer_to(keys):
+            os.write(master, keys)
+            said = json.loads(process.stdout.readline())
+            wait_for(prompt)
+            return said
+
+        def clear():
+            os.write(master, b"/clear\r")
+            wait_for(b"begins anew")
+            wait_for(prompt)
+
+        wait_for(prompt)
+        attributes = termios.tcgetattr(master)
+        attributes[3] |= termios.ICANON | termios.ECHO
+        termios.tcsetattr(master, termios.TCSANOW, attributes)
+        process.send_signal(signal.SIGCONT)
+        wait_for(b"> ")
+        self.assertFalse(termios.tcgetattr(master)[3] & (termios.ICANON | termios.ECHO),
+                         "after Ctrl-Z and fg")
+        plain = answer_to(b"a b\r")
+        clear()
+        self.assertEqual(plain, answer_to("ä".encode() + b"\x7fb\x01a \r"), "edited in the line")
+        clear()
+        lines = answer_to(b"a\\\rb\r")
+        clear()
+        self.assertEqual(lines, answer_to(b"\x1b[200~a\nb\x1b[201~\r"), "two lines, typed or pasted")
+        os.write(master, b"half")
+        wait_for(b"half")
+        process.send_signal(signal.SIGINT)
+        wait_for(b"\n> ")
+        os.write(master, b"/system\r")
+        wait_for(b"/system: needs a text")
+        os.write(master, b"/nothing\r")
+        wait_for(b"/nothing: no such command")
+        wait_for(prompt)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(INTERRUPTED, process.wait(mounting.DEADLINE))
+
+    def test_killed_while_typing(self):
+        master, slave = self.open_terminal()
+        self.addCleanup(os.close, master)
+        self.addCleanup(os.close, slave)
+        before = termios.tcgetattr(slave)
+        process = subprocess.Popen([RUNNER, *self.options(self.model), "-i", self.model],
+                                   stdin=slave, stdout=slave, stderr=slave,
+                                   env={**self.environment, "TERM": "xterm"})
+        shown = b""
+        while b"\x1b[?2004h> " not in shown:
+            shown += os.read(master, 65536)
+        mounting.wait_until(lambda: termios.tcgetattr(slave) != before, "the line is not edited")
+        process.send_signal(signal.SIGTERM)
+        while b"\x1b[?2004l" not in shown:
+            self.assertTrue(select.select([master], [], [], mounting.DEADLINE)[0], shown)
+            shown += os.read(master, 65536)
+        self.assertEqual(128 + signal.SIGTERM, process.wait(mounting.DEADLINE))
+        self.assertEqual(before, termios.tcgetattr(slave))
+
     def test_progress_of_a_prompt(self):
-        """It appears after a second. Ctrl-C ends the chat with a message, and the line is erased."""
+        """It appears after a second. Ctrl-C ends the chat, and the line is erased."""
         master, slave = self.open_terminal()
         self.addCleanup(os.close, master)
         process = subprocess.Popen([RUNNER, *self.options(self.model), "-c", "50000", "-b", "8", "-i",
@@ -161,7 +237,7 @@ class TestTerminal(RunnerTestCase):
         self.assertEqual(INTERRUPTED, process.wait(mounting.DEADLINE))
         shown += os.read(master, 65536)
         self.assertRegex(shown, rb"\r\x1b\[Kprompt: \d+ of \d\d\d\d\d tokens")
-        self.assertRegex(shown, rb"tokens\r\x1b\[Kggufs-run: interrupted .* only a part of it.*\s$")
+        self.assertRegex(shown, rb"tokens\r\x1b\[K\s*$")
 
     def test_messages_start_a_line(self):
         options = ("--temp", "0", "-n", "5", self.model, "the file")

@@ -18,6 +18,18 @@ def biased():
 
 
 @unittest.skipUnless(numpy, "NumPy is missing")
+def phi3(n_qkv, **keys):
+    """phi3 with `n_qkv` rows of queries, keys and values in one tensor."""
+    built = Built("phi3", **keys)
+    built.key("attention.layer_norm_rms_epsilon", FLOAT32, 1e-5)
+    built.rest()
+    for name, *shape in (("attn_norm", N_EMBD), ("ffn_norm", N_EMBD), ("attn_qkv", n_qkv, N_EMBD),
+                         ("attn_output", N_EMBD, N_EMBD), ("ffn_up", 2 * N_FF, N_EMBD),
+                         ("ffn_down", N_EMBD, N_FF)):
+        built.tensor(f"blk.0.{name}.weight", *shape)
+    return built
+
+
 class UnsupportedTest(CheckpointTestCase):
     def test_unknown_architecture(self):
         self.expect_unsupported(Built("abacus"), 'architecture "abacus"')
@@ -144,12 +156,7 @@ class UnsupportedTest(CheckpointTestCase):
         built.key("rope.scaling.factor", FLOAT32, 4)
         self.expect_unsupported(built, "a factor of linear scaling, 4, and tensors of factors")
         mounting.unmount(self.mountpoint)
-        built = Built("phi3", **{"rope.scaling.original_context_length": 16})
-        built.key("attention.layer_norm_rms_epsilon", FLOAT32, 1e-5)
-        built.rest()
-        built.layer()
-        built.tensor("blk.0.ffn_up.weight", 2 * N_FF, N_EMBD)
-        built.tensor("blk.0.ffn_down.weight", N_EMBD, N_FF)
+        built = phi3(3 * N_EMBD, **{"rope.scaling.original_context_length": 16})
         for length in ("short", "long"):
             built.tensor(f"rope_factors_{length}.weight", 2)
         self.expect_unsupported(built, "rope.scaling.attn_factor is 1, and the class Phi3ForCausalLM computes")
@@ -184,23 +191,13 @@ class UnsupportedTest(CheckpointTestCase):
 
     def test_number_of_heads_that_a_fused_product_contradicts(self):
         """phi3 without attention.head_count_kv would have as many heads of keys as of queries."""
-        def make(rows, **keys):
-            built = Built("phi3", **keys)
-            built.key("attention.layer_norm_rms_epsilon", FLOAT32, 1e-5)
-            built.rest()
-            for name, *shape in (("attn_norm", N_EMBD), ("ffn_norm", N_EMBD), ("attn_qkv", rows, N_EMBD),
-                                 ("attn_output", N_EMBD, N_EMBD), ("ffn_up", 2 * N_FF, N_EMBD),
-                                 ("ffn_down", N_EMBD, N_FF)):
-                built.tensor(f"blk.0.{name}.weight", *shape)
-            return built
-
         rows = (N_HEAD + 2) * N_EMBD // N_HEAD
         self.assertTrue(os.path.exists(os.path.join(
-            self.open(make(rows, **{"attention.head_count_kv": 1})), "config.json")))
+            self.open(phi3(rows, **{"attention.head_count_kv": 1})), "config.json")))
         mounting.unmount(self.mountpoint)
-        self.assertTrue(os.path.exists(os.path.join(self.open(make(3 * N_EMBD)), "config.json")))
+        self.assertTrue(os.path.exists(os.path.join(self.open(phi3(3 * N_EMBD)), "config.json")))
         mounting.unmount(self.mountpoint)
-        self.expect_unsupported(make(rows), f'Tensor "blk.0.attn_qkv.weight" has {rows} rows',
+        self.expect_unsupported(phi3(rows), f'Tensor "blk.0.attn_qkv.weight" has {rows} rows',
                                 "attention.head_count_kv (missing)")
 
     def test_missing_numbers_of_an_activation(self):

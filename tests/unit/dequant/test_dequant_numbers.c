@@ -173,3 +173,48 @@ Test(dequant_numbers, grids_are_those_of_ggml)
     cr_assert_eq(HASH(dequant_iq3_xxs_grid), 0xdfa5dc83d6a155d5);
     cr_assert_eq(HASH(dequant_iq3_s_grid), 0xfa37020c25b44829);
 }
+
+static bool is_at_limit(const char *name, const uint8_t *block)
+{
+    const struct dequant_type *type = type_named(name);
+
+    return type->is_scale_at_limit(type, block);
+}
+
+Test(dequant_numbers, limits_of_scales)
+{
+    static const struct {
+        uint16_t bits;
+        bool is_limit;
+    } halves[] = {{0x0000, false}, {0x0001, true}, {0x03ff, true},  {0x0400, false},
+                  {0x7bfe, false}, {0x7bff, true}, {0x7c00, true},  {0x7e00, true},
+                  {0x8000, false}, {0x8001, true}, {0xbc00, false}, {0xfbff, true}};
+    uint8_t block[64] = {0};
+
+    for (size_t i = 0; i < sizeof halves / sizeof *halves; i++) {
+        memcpy(block, &halves[i].bits, sizeof halves[i].bits);
+        cr_expect_eq(is_at_limit("Q8_0", block), halves[i].is_limit, "f16 %x", halves[i].bits);
+        memset(block, 0, sizeof block);
+        for (size_t w = 0; w < 4; w++) /* the scale's bits are the highest of four words */
+            block[48 + 2 * w + 1] = (uint8_t)(halves[i].bits >> 4 * w << 4);
+        cr_expect_eq(is_at_limit("IQ1_M", block), halves[i].is_limit, "f16 %x", halves[i].bits);
+        memset(block, 0, sizeof block);
+    }
+    for (unsigned e = 0; e < 256; e++) {
+        block[0] = (uint8_t)e;
+        cr_expect_eq(is_at_limit("MXFP4", block), e >= 254, "e8m0 %u", e);
+        block[16] = 0x10;
+        cr_expect_eq(is_at_limit("MXFP4", block), e >= 254 || e == 0, "e8m0 %u", e);
+        block[16] = 0;
+    }
+    for (size_t s = 0; s < 4; s++) {
+        memset(block, 0x38, 4); /* 1 */
+        for (unsigned scale = 0; scale < 256; scale++) {
+            const unsigned bits = scale & 0x7f;
+
+            block[s] = (uint8_t)scale;
+            cr_expect_eq(is_at_limit("NVFP4", block), bits > 125 || (bits > 0 && bits < 8),
+                         "ue4m3 %u", scale);
+        }
+    }
+}

@@ -1,5 +1,6 @@
 #include "tests/unit/fs/hf_verdict.h"
 
+#include "contrib/runner/engine/engine.h"
 #include "fs/tree/hf/hf_config_file.h"
 #include "fs/tree/hf/hf_tensors.h"
 
@@ -36,6 +37,23 @@ bool hf_verdict(const struct gguf_model *model, char reason[HF_VERDICT_BYTES])
     gguf_buffer_free(&unused);
     gguf_buffer_free(&obstacles);
     return reason[0] == '\0';
+}
+
+bool runner_verdict(const struct tree_copy *copy, char reason[HF_VERDICT_BYTES])
+{
+    const struct run_engine_options options = {.n_context = 8};
+    struct run_failure failure = {0};
+    struct run_engine *engine = NULL;
+    struct run_tree tree;
+    int code = run_tree_open(copy->path, &tree, &failure);
+
+    if (code == 0) {
+        code = run_engine_open(tree.metadata, tree.weights, &options, &engine, &failure);
+        run_engine_close(engine);
+        run_tree_close(&tree);
+    }
+    snprintf(reason, HF_VERDICT_BYTES, "%.*s", HF_VERDICT_BYTES - 1, failure.text);
+    return code == 0;
 }
 
 void hf_verdict_kind(struct gguf_string name, char kind[HF_VERDICT_BYTES])

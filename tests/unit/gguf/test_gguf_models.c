@@ -98,6 +98,27 @@ Test(gguf_models, names_of_lists)
         cr_expect_not(gguf_lists_have(&example, others[i]), "%s", others[i]);
 }
 
+Test(gguf_models, biases_that_weights_require)
+{
+    static const struct {
+        const char *architecture, *name;
+        bool is_required;
+    } cases[] = {
+        {"qwen2", "blk.0.attn_q.bias", true},       {"qwen2", "output.bias", false},
+        {"llama", "blk.0.attn_q.bias", false},      {"stablelm", "blk.0.ffn_norm.bias", true},
+        {"mpt", "blk.0.attn_qkv.bias", false},      {"falcon", "output_norm.bias", true},
+        {"qwen2", "blk.0.attn_output.bias", false}, {"qwen2", "blk.0.attn_q.weight", false},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        cr_expect_eq(
+            gguf_lists_require_bias(gguf_architecture_find(cases[i].architecture), cases[i].name),
+            cases[i].is_required, "%s: %s", cases[i].architecture, cases[i].name);
+    cr_expect(gguf_any_lists_have("token_embd_norm.weight"));
+    cr_expect(gguf_any_lists_have("blk.3.altup_router.weight"));
+    cr_expect_not(gguf_any_lists_have("v.patch_embd.weight"));
+}
+
 Test(gguf_models, keys)
 {
     const char *missing;

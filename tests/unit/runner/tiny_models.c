@@ -27,6 +27,7 @@ static const struct {
     {"deepseek2-ocr", "attn_k.bias"},
     {"deepseek2-ocr", "attn_v.bias"},
     {"deci", "attn_qkv"},
+    {"phi3", "attn_qkv.bias"},
     {NULL, "blk.0.rope_freqs"},
     {NULL, "rope_factors_long"},
     {NULL, "rope_factors_short"},

@@ -297,9 +297,9 @@ static const struct {
 const char *const tiny_many_keys[] = {"cogvlm", "qwen",    "deepseek2-ocr", "dots1",
                                       "jais2",  "olmoe",   "gpt2",          "starcoder",
                                       "bloom",  "gptneox", "mpt",           NULL};
-const char *const tiny_fused[] = {"bloom",   "cogvlm", "dbrx",      "falcon",  "gpt2",
-                                  "gptneox", "jais",   "mpt",       "openelm", "plamo2",
-                                  "plamo3",  "qwen",   "starcoder", NULL};
+const char *const tiny_fused[] = {"bloom",   "cogvlm", "dbrx", "falcon",    "gpt2",
+                                  "gptneox", "jais",   "mpt",  "openelm",   "phi3",
+                                  "plamo2",  "plamo3", "qwen", "starcoder", NULL};
 
 bool tiny_is_in(const char *const list[], const char *name)
 {

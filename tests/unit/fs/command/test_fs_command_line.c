@@ -120,6 +120,8 @@ Test(fs_command_line, refusals)
         {NULL},
         {"m.gguf"},
         {"m.gguf", "mnt", "third"},
+        {"mnt", "m.gguf"},
+        {"mnt", "s-00001-of-00002.gguf", "s-00002-of-00002.gguf"},
         {"info"},
         {"--info"},
         {"--cat", "m.gguf"},

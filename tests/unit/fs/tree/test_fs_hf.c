@@ -109,6 +109,32 @@ Test(fs_hf, lists_have_every_architecture)
     }
 }
 
+/* Check that the members of a table can be true: the lists name their tensors. */
+static void check_conditions(const struct fs_hf_row *row, const struct fs_hf_entry *entry)
+{
+    const struct gguf_name_match match = {.suffix = ""};
+
+    for (; entry->name; entry++) {
+        const char *pattern = entry->has ? entry->has : entry->lacks;
+        char name[GGUF_NAME_BYTES];
+
+        if (entry->table)
+            check_conditions(row, entry->table);
+        else if (pattern)
+            cr_expect(gguf_tensor_name_expand(pattern, &match, name) &&
+                          gguf_lists_have(gguf_architecture_find(row->architecture), name),
+                      "%s of %s: no tensor %s", entry->name, row->architecture, pattern);
+    }
+}
+
+Test(fs_hf, conditions_can_be_true)
+{
+    const struct fs_hf_row *row;
+
+    for (size_t n = 0; (row = fs_hf_row_at(n)); n++)
+        check_conditions(row, row->config);
+}
+
 Test(fs_hf, layers_have_a_limit)
 {
     model_file_begin_test();
@@ -340,7 +366,8 @@ Test(fs_hf, dense_layers_come_first, .init = model_file_begin_test)
         struct fs_sink sink = fs_sink_that_grows(1000);
         struct gguf_model *model;
         struct fs_hf_model hf;
-        char expected[16];
+        static const char *const others[] = {"[0, 1, 2]", "[1, 2]", "[2]", "[]"};
+        char expected[40];
 
         gguf_writer_add_string(w, "general.architecture", "deepseek2");
         gguf_writer_add_u32(w, "deepseek2.block_count", N_LAYER);
@@ -354,11 +381,63 @@ Test(fs_hf, dense_layers_come_first, .init = model_file_begin_test)
         cr_assert_eq(fs_hf_model_make(model, &hf), 0);
         fs_hf_write_n_dense(&(struct fs_hf_config){.hf = &hf, .sink = &sink},
                             &(struct fs_hf_entry){.name = "dense"});
+        fs_hf_write_layers_with(
+            &(struct fs_hf_config){.hf = &hf, .sink = &sink},
+            &(struct fs_hf_entry){.name = "others", .key = "blk.%.ffn_gate_inp.weight"});
         fs_sink_write(&sink, "", 1);
-        snprintf(expected, sizeof expected, "\"dense\": %u", n_dense);
+        snprintf(expected, sizeof expected, "\"dense\": %u\n\"others\": %s", n_dense,
+                 others[n_dense]);
         cr_assert_not_null(sink.out);
         cr_expect_not_null(strstr(sink.out, expected), "%s", sink.out);
         free(sink.out);
+        fs_hf_model_free(&hf);
+        gguf_close(model);
+    }
+}
+
+static const struct fs_hf_entry *find_member(const struct fs_hf_entry *entry, const char *name)
+{
+    const struct fs_hf_entry *found = NULL;
+
+    for (; !found && entry->name; entry++)
+        found = entry->table                     ? find_member(entry->table, name)
+                : strcmp(entry->name, name) == 0 ? entry
+                                                 : NULL;
+    return found;
+}
+
+/* config.json of Jamba can only say that every n-th layer has attention. */
+Test(fs_hf, layers_of_jamba_repeat, .init = model_file_begin_test)
+{
+    static const struct {
+        unsigned layers[3];
+        const char *problem;
+    } cases[] = {
+        {{1, 3, 5}, ""}, {{0, 3, 6}, ""}, {{1, 3, 4}, "see layer 4"}, {{1, 3, 6}, "see layer 5"}};
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct gguf_writer *w = gguf_writer_open(3, false);
+        struct fs_sink sink = fs_sink_that_counts();
+        struct fs_hf_model hf;
+        struct fs_hf_config config = {.hf = &hf, .sink = &sink};
+        const struct fs_hf_entry *entry;
+        struct gguf_model *model;
+
+        gguf_writer_add_string(w, "general.architecture", "jamba");
+        gguf_writer_add_u32(w, "jamba.block_count", cases[i].layers[2] + 1);
+        for (size_t j = 0; j < 3; j++) {
+            char name[32];
+
+            snprintf(name, sizeof name, "blk.%u.attn_q.weight", cases[i].layers[j]);
+            add_tensor(w, name, N_EMBD, 2, DEQUANT_F32);
+        }
+        model = model_file_make(w);
+        cr_assert_eq(fs_hf_model_make(model, &hf), 0);
+        entry = find_member(fs_hf_row_of(&hf)->config, "layers");
+        entry->write(&config, entry);
+        cr_expect(cases[i].problem[0] == '\0' ? config.problem[0] == '\0'
+                                              : strstr(config.problem, cases[i].problem) != NULL,
+                  "%zu: %s", i, config.problem);
         fs_hf_model_free(&hf);
         gguf_close(model);
     }

@@ -4,9 +4,9 @@
  * the fixtures, and a tiny model of each row, which needs no fixtures.
  */
 #include "contrib/runner/compute/thread_pool.h"
-#include "contrib/runner/engine/engine.h"
 #include "fs/tree/hf/hf_rows.h"
 #include "tests/unit/fs/hf_verdict.h"
+#include "tests/unit/fs/tiny_file.h"
 #include "tests/unit/gguf/model_file.h"
 #include "tests/unit/runner/thread_pool_checks.h"
 #include "tests/unit/runner/tiny_models.h"
@@ -36,11 +36,11 @@ static struct {
     struct gguf_key *keys;
 } subject;
 
-/* Why hf/ needs a key that the runner does not, or the reverse. */
+/* Why hf/ needs a key or tensor that the runner does not, or the reverse. */
 static struct {
-    const char *key, *reason; /* the key without its architecture */
+    const char *key, *reason; /* the key without its architecture, or the tensor without "blk." */
     bool has_hf;
-    size_t n; /* models without the key that only one of them accepts */
+    size_t n; /* models without it that only one of them accepts */
 } differences[] = {
     {"context_length", "config.json says how long texts may be", false, 0},
     {"feed_forward_length", "the runner takes the size from shapes", false, 0},
@@ -59,6 +59,8 @@ static struct {
     {"attention.key_length", "its default is right in these models alone", false, 0},
     {"attention.key_length_mla", "the runner takes key_length", false, 0},
     {"expert_weights_norm", "the class always does it", false, 0},
+    {"expert_gating_func", "the class has another one than the default", false, 0},
+    {"%.exp_probs_b.bias", "without it, DeepSeek's class has another gating function", false, 0},
     {"attention.layer_norm_epsilon", "the runner takes the other epsilon", false, 0},
     {"attention.value_length_mla", "hf/ takes the size from a shape", true, 0},
     {"attention.head_count_kv", "StarCoder: hf/ does not use it, since converters write 1", true,
@@ -67,24 +69,7 @@ static struct {
 
 static size_t n_complete, n_removals, n_refused;
 
-/* ---- the verdict of the runner ---- */
-
-static bool runs(char reason[HF_VERDICT_BYTES])
-{
-    const struct run_engine_options options = {.n_context = 8};
-    struct run_failure failure = {0};
-    struct run_engine *engine = NULL;
-    struct run_tree tree;
-    int code = run_tree_open(subject.copy.path, &tree, &failure);
-
-    if (code == 0) {
-        code = run_engine_open(tree.metadata, tree.weights, &options, &engine, &failure);
-        run_engine_close(engine);
-        run_tree_close(&tree);
-    }
-    snprintf(reason, HF_VERDICT_BYTES, "%.*s", HF_VERDICT_BYTES - 1, failure.text);
-    return code == 0;
-}
+/* ---- removals ---- */
 
 /* Write tensors.json without the tensors of a kind; NULL: with all. */
 static void list_without(const char *kind)
@@ -121,8 +106,6 @@ static void move_key(struct gguf_string name, bool is_away)
     cr_assert_eq(rename(is_away ? in : out, is_away ? out : in), 0, "%s", in);
 }
 
-/* ---- removals ---- */
-
 static bool is_difference(const char *removed, bool has_hf)
 {
     const char *key = strchr(removed, '.');
@@ -139,7 +122,7 @@ static bool is_difference(const char *removed, bool has_hf)
 static void compare(const struct gguf_model *less, const char *removed)
 {
     char of_hf[HF_VERDICT_BYTES], of_runner[HF_VERDICT_BYTES];
-    const bool has_hf = hf_verdict(less, of_hf), is_run = runs(of_runner);
+    const bool has_hf = hf_verdict(less, of_hf), is_run = runner_verdict(&subject.copy, of_runner);
 
     n_removals++;
     n_refused += !has_hf && !is_run;
@@ -204,7 +187,7 @@ static const struct {
     {"minicpm", "no place for tensor \"blk.0.ffn_gate_inp.weight\""},
     {"mistral3", "no place for tensor \"blk.0.ffn_gate_inp.weight\""},
     {"granite", "no place for tensor \"blk.0.ffn_gate_inp.weight\""},
-    {"granitemoe", "no key \"granitemoe.expert_count\""},           /* without experts */
+    {"granitemoe", "no place for tensor \"blk.0.ffn_"},             /* without experts */
     {"gemma4", "no place for tensor \"blk.0.ffn_up_exps.weight\""}, /* published files join it */
     {"nemotron_h_moe", "no place for tensor \"blk.2.ffn_latent_down.weight\""},
     {"mimo2", "windowed layers do not have twice as many heads of keys"},
@@ -242,7 +225,7 @@ static void check_model(const char *name, const struct gguf_model *model)
     cr_assert_eq(fread(subject.list, 1, (size_t)n_bytes, list), (size_t)n_bytes);
     fclose(list);
     n_complete++;
-    if (!runs(of_runner))
+    if (!runner_verdict(&subject.copy, of_runner))
         cr_expect_fail("%s: %s", name, of_runner);
     else if (!hf_verdict(model, of_hf))
         expect_without(name, of_hf);
@@ -265,116 +248,20 @@ Test(fs_hf_agreement, models_of_the_fixtures)
 
 /* ---- tiny models ---- */
 
-static void add_number(struct gguf_writer *w, const char *key, const char *text)
+/* Make the model with all biases, or if hf/ has no place for one, with those that it must have. */
+static struct gguf_model *make_tiny(const char *name, bool has_experts)
 {
-    char *end;
-
-    if (text[strspn(text, "0123456789")] == '\0')
-        gguf_writer_add_u32(w, key, (uint32_t)strtoul(text, &end, 10));
-    else
-        gguf_writer_add_f32(w, key, strtof(text, &end));
-}
-
-/* Add a key with a value of JSON: a number, true, or an array of numbers. */
-static void add_key(struct gguf_writer *w, const struct tiny_key *key)
-{
-    const char *at = key->value;
-    const bool is_float = strpbrk(at, ".e") != NULL;
-    uint64_t n = 1;
-
-    if (strcmp(at, "true") == 0)
-        gguf_writer_add_bool(w, key->name, true);
-    else if (*at != '[')
-        add_number(w, key->name, at);
-    else {
-        for (const char *c = at; *c != '\0'; c++)
-            n += *c == ',';
-        gguf_writer_add_array(w, key->name, is_float ? GGUF_WRITER_F32 : GGUF_WRITER_U32, n);
-        for (char *end; n-- > 0; at = end) {
-            if (is_float)
-                gguf_writer_f32(w, strtof(at + 1, &end));
-            else
-                gguf_writer_u32(w, (uint32_t)strtoul(at + 1, &end, 10));
-        }
-    }
-}
-
-/* Keys that config.json needs. The runner takes these numbers from shapes. */
-static const struct {
-    const char *architecture, *part, *name, *value; /* of models with tensors of the part */
-} more_keys[] = {
-    {NULL, "_exps.", "expert_feed_forward_length", "48"},
-    {NULL, "_shexp.", "expert_shared_count", "1"},
-    {NULL, "_shexp.", "expert_shared_feed_forward_length", "48"},
-    {NULL, "ssm_", "ssm.state_size", "8"},
-    {"qwen3*", "ssm_", "ssm.inner_size", "32"},
-    {NULL, "ssm_", "ssm.inner_size", "64"},
-    {NULL, "ssm_", "ssm.time_step_rank", "4"},
-    {NULL, "ssm_", "ssm.conv_kernel", "4"},
-    {"kimi-linear", "ssm_", "kda.head_dim", "8"},
-    {NULL, "shortconv.", "shortconv.l_cache", "3"},
-    {"gemma3n", "altup_", "altup.num_inputs", "4"},
-    {"gemma3n", "altup_", "altup.active_idx", "0"},
-    {"gemma3n", "altup_", "embedding_length_per_layer_input", "256"},
-    {"gemma4", "attn_", "attention.key_length", "8"},
-    {"qwen3next", "attn_", "attention.key_length", "8"},
-    {"qwen35*", "attn_", "attention.key_length", "8"},
-};
-
-static bool has_part(const struct tiny_model *tiny, const char *part)
-{
-    for (size_t i = 0; i < tiny->n_tensors; i++) {
-        if (strstr(tiny->tensors[i].name, part))
-            return true;
-    }
-    return false;
-}
-
-static void add_more_keys(struct gguf_writer *w, const struct tiny_model *tiny)
-{
-    const char *last = "";
-
-    for (size_t i = 0; i < COUNT(more_keys); i++) {
-        struct tiny_key key;
-
-        if (!tiny_is_of(tiny->architecture, more_keys[i].architecture) ||
-            !has_part(tiny, more_keys[i].part) || strcmp(last, more_keys[i].name) == 0)
-            continue;
-        last = more_keys[i].name;
-        snprintf(key.name, sizeof key.name, "%s.%s", tiny->architecture, last);
-        snprintf(key.value, sizeof key.value, "%s", more_keys[i].value);
-        add_key(w, &key);
-    }
-}
-
-static void add_tensor(struct gguf_writer *w, const char *name, const uint64_t ne[4])
-{
-    uint64_t n_elements = 1;
-    uint32_t n_dims = 0;
-
-    for (; n_dims < 4 && ne[n_dims] > 0; n_dims++)
-        n_elements *= ne[n_dims];
-    gguf_writer_add_tensor(w, name, strlen(name), n_dims, ne, DEQUANT_F32, NULL,
-                           (size_t)n_elements * sizeof(float));
-}
-
-/* Begin the file of a tiny model, without tensors whose names contain `left_out`. */
-static struct gguf_writer *begin_tiny(const char *architecture, bool has_experts,
-                                      const char *left_out)
-{
-    struct gguf_writer *w = gguf_writer_open(3, false);
     static struct tiny_model tiny;
+    struct gguf_model *model;
+    char reason[HF_VERDICT_BYTES];
 
-    tiny_model_make(architecture, has_experts, &tiny);
-    gguf_writer_add_string(w, "general.architecture", architecture);
-    for (size_t i = 0; i < tiny.n_keys; i++)
-        add_key(w, &tiny.keys[i]);
-    add_more_keys(w, &tiny);
-    for (size_t i = 0; i < tiny.n_tensors; i++) {
-        if (!left_out || !strstr(tiny.tensors[i].name, left_out))
-            add_tensor(w, tiny.tensors[i].name, tiny.tensors[i].ne);
-    }
-    return w;
+    tiny_file_model(name, has_experts, true, &tiny);
+    model = model_file_make(tiny_file_begin(&tiny, NULL));
+    if (hf_verdict(model, reason) || !strstr(reason, "for the bias"))
+        return model;
+    gguf_close(model);
+    tiny_file_model(name, has_experts, false, &tiny);
+    return model_file_make(tiny_file_begin(&tiny, NULL));
 }
 
 Test(fs_hf_agreement, tiny_models)
@@ -392,7 +279,7 @@ Test(fs_hf_agreement, tiny_models)
         for (int has_experts = 0;
              has_experts <= tiny_model_may_have_experts(gguf_architecture_find(name));
              has_experts++) {
-            model = model_file_make(begin_tiny(name, has_experts, NULL));
+            model = make_tiny(name, has_experts);
             check_model(name, model);
             gguf_close(model);
         }
@@ -414,6 +301,14 @@ Test(fs_hf_agreement, tensors_without_a_place)
     } cases[] = {
         {"llama", ".attn_q.weight", "blk.%.attn_q.weight", {32, 32}, NULL, true},
         {"llama", NULL, "unheard_of.weight", {32}, NULL, true},
+        /* other architectures have it */
+        {"llama", NULL, "token_embd_norm.weight", {32}, "has no tensor", false},
+        {"qwen2", NULL, "token_embd_norm.weight", {32}, "has no tensor", false},
+        {"mamba", NULL, "token_embd_norm.weight", {32}, "has no tensor", false},
+        {"mamba", NULL, "rope_freqs.weight", {4}, "has no tensor", false},
+        /* the class does not use it, but config.json has its numbers */
+        {"llama", "rope_freqs", "rope_freqs.weight", {8}, "8 factors", false},
+        {"llama", "rope_freqs", "rope_freqs.weight", {4}, NULL, true},
         /* the runner warns that it does not use it */
         {"llama", NULL, "blk.0.unheard_of.weight", {32}, "has no tensor", true},
         {"llama", NULL, "blk.2.attn_norm.weight", {32}, "does not count", false},
@@ -431,21 +326,25 @@ Test(fs_hf_agreement, tensors_without_a_place)
         {"qwen3", NULL, "rope_freqs.weight", {4}, "has no tensor", false},
         {"gemma2", NULL, "rope_freqs.weight", {4}, "has no tensor", false},
         {"phi3", NULL, "rope_freqs.weight", {4}, "has no tensor", false},
+        {"granitehybrid", ".ffn_gate.", "blk.%.ffn_gate.weight", {32, 40}, "does not fit", false},
         {"mpt", NULL, "position_embd.weight", {32, 64}, "no place", true},
         {"mistral3", NULL, "blk.0.rope_freqs.weight", {4}, "no place", true},
         {"jamba", NULL, "blk.1.ffn_gate_up_exps.weight", {32, 96, 4}, "no place", false},
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        struct gguf_writer *w = begin_tiny(cases[i].architecture, false, cases[i].left_out);
+        static struct tiny_model tiny;
+        struct gguf_writer *w;
         char of_hf[HF_VERDICT_BYTES], of_runner[HF_VERDICT_BYTES], name[GGUF_NAME_BYTES];
         struct gguf_model *model;
 
+        tiny_file_model(cases[i].architecture, false, false, &tiny);
+        w = tiny_file_begin(&tiny, cases[i].left_out);
         for (uint32_t layer = strchr(cases[i].name, '%') ? TINY_N_LAYER : 1; layer-- > 0;) {
             const struct gguf_name_match match = {.layer = layer, .suffix = ""};
 
             cr_assert(gguf_tensor_name_expand(cases[i].name, &match, name));
-            add_tensor(w, name, cases[i].ne);
+            tiny_file_add(w, name, cases[i].ne);
         }
         model = model_file_make(w);
         tree_copy_make(model, &subject.copy);
@@ -454,7 +353,59 @@ Test(fs_hf_agreement, tensors_without_a_place)
             cr_expect(strstr(of_hf, strrchr(cases[i].name, '%') ? strchr(name + 4, '.') : name) &&
                           strstr(of_hf, cases[i].reason),
                       "%s: %s", name, of_hf);
-        cr_expect_eq(runs(of_runner), cases[i].is_run, "%s: %s", cases[i].name, of_runner);
+        cr_expect_eq(runner_verdict(&subject.copy, of_runner), cases[i].is_run, "%s: %s",
+                     cases[i].name, of_runner);
+        tree_copy_remove(&subject.copy);
+        gguf_close(model);
+    }
+}
+
+/* Values of a key of a tiny model; NULL: the key is missing. */
+Test(fs_hf_agreement, keys_of_other_types)
+{
+    static const struct {
+        const char *architecture, *key, *value;
+        const char *reason; /* of hf/; NULL: both accept the model */
+    } cases[] = {
+        {"llama", "block_count", NULL, "no key \"llama.block_count\""},
+        {"llama", "block_count", "0", "no key \"llama.block_count\", or it is 0"},
+        {"llama", "block_count", "true", "is bool, and must be uint32"},
+        {"llama", "block_count", "[2, 2]", "is array, and must be uint32"},
+        {"llama", "context_length", "[64, 64]", "is array, and must be uint32"},
+        {"llama", "context_length", "64.5", "is float32, and must be uint32"},
+        {"llama", "attention.head_count", "true", "is bool, and must be uint32"},
+        {"llama", "attention.head_count", "[4, 4]", NULL},
+        {"llama", "attention.layer_norm_rms_epsilon", "true", "is bool, and must be float32"},
+        {"llama", "rope.freq_base", "[500.5, 500.5]", "is array, and must be float32"},
+        {"llama", "rope.freq_base", "500", NULL},
+        {"deepseek2", "expert_gating_func", "1", NULL},
+        {"deepseek2", "expert_weights_norm", "1", "is uint32, and must be bool"},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        static struct tiny_model tiny;
+        char of_hf[HF_VERDICT_BYTES], of_runner[HF_VERDICT_BYTES];
+        struct gguf_model *model;
+        size_t n = 0;
+
+        tiny_file_model(cases[i].architecture, false, false, &tiny);
+        for (size_t j = 0; j < tiny.n_keys; j++) {
+            struct tiny_key *key = &tiny.keys[n];
+
+            *key = tiny.keys[j];
+            if (strcmp(key->listed, cases[i].key) != 0 || cases[i].value)
+                n++;
+            if (strcmp(key->listed, cases[i].key) == 0 && cases[i].value)
+                snprintf(key->value, sizeof key->value, "%s", cases[i].value);
+        }
+        tiny.n_keys = n;
+        model = model_file_make(tiny_file_begin(&tiny, NULL));
+        tree_copy_make(model, &subject.copy);
+        cr_expect_eq(hf_verdict(model, of_hf), !cases[i].reason, "%s: %s", cases[i].key, of_hf);
+        cr_expect(!cases[i].reason || strstr(of_hf, cases[i].reason), "%s: %s", cases[i].key,
+                  of_hf);
+        cr_expect_eq(runner_verdict(&subject.copy, of_runner), !cases[i].reason, "%s %s: %s",
+                     cases[i].key, cases[i].value, of_runner);
         tree_copy_remove(&subject.copy);
         gguf_close(model);
     }

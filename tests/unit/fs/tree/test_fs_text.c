@@ -265,12 +265,13 @@ static bool always_stop(void *user)
 }
 
 /* Counting does not write the numbers: it must come to the same length. */
-Test(fs_text, unsigned_numbers_are_counted_as_they_are_written)
+Test(fs_text, integers_are_counted_as_they_are_written)
 {
     static const struct {
         enum gguf_value_type type;
         unsigned bytes;
-    } types[] = {{GGUF_UINT8, 1}, {GGUF_UINT16, 2}, {GGUF_UINT32, 4}, {GGUF_UINT64, 8}};
+    } types[] = {{GGUF_UINT8, 1}, {GGUF_UINT16, 2}, {GGUF_UINT32, 4}, {GGUF_UINT64, 8},
+                 {GGUF_INT8, 1},  {GGUF_INT16, 2},  {GGUF_INT32, 4},  {GGUF_INT64, 8}};
     uint64_t numbers[64] = {0, 9, UINT64_MAX, INT64_MAX, UINT64_C(9999999999999999999)};
     static uint8_t many[1 << 17];
     struct fs_sink stopped = {.is_stopped = always_stop};
@@ -281,7 +282,7 @@ Test(fs_text, unsigned_numbers_are_counted_as_they_are_written)
         numbers[i++] = power - 1;
     }
     for (unsigned i = 0; i < 2 * sizeof types / sizeof *types; i++) {
-        static char text[2048];
+        static char text[4096];
         struct fs_sink counter = fs_sink_that_counts(), writer = {.to = sizeof text, .out = text};
 
         value.array = (struct gguf_array){.element_type = types[i / 2].type,

@@ -437,6 +437,30 @@ Test(gguf_parts, changes_of_a_part_are_noticed)
 
 /* ---- names ---- */
 
+Test(gguf_parts, were_changed_when_the_last_part_was)
+{
+    struct folder folder = make(3);
+
+    for (uint32_t last = 0; last < folder.n_parts; last++) {
+        struct gguf_report report = {0};
+        struct gguf_file_status status;
+        struct gguf_model *model;
+
+        for (uint32_t i = 0; i < folder.n_parts; i++) {
+            const struct timespec time = {.tv_sec = i == last ? 2000 : 1000};
+            char path[SHARD_PATH_BYTES];
+
+            part_path(&folder, i, path);
+            cr_assert_eq(utimensat(AT_FDCWD, path, (struct timespec[]){time, time}, 0), 0);
+        }
+        cr_assert_eq(open_part(&folder, 0, &model, &report), 0);
+        cr_assert_eq(model->files[0].source.kind->get_status(&model->files[0].source, &status), 0);
+        cr_expect_eq(status.modified.tv_sec, 2000, "part %u", last);
+        gguf_close(model);
+    }
+    drop(&folder);
+}
+
 Test(gguf_parts, names)
 {
     static const struct {

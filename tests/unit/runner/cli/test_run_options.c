@@ -45,9 +45,12 @@ Test(run_options, all_shards_as_arguments)
     cr_expect_str_eq(options.prompt, "a prompt");
     run_options_free(&options);
 
-    /* A file of another model is not a shard of this one. */
+    /* A file of another model is not a shard of this one, and a prompt may be a path. */
     cr_assert_eq(PARSE(&options, "m-00001-of-00003.gguf", "n-00002-of-00003.gguf"), 0);
     cr_expect_str_eq(options.prompt, "n-00002-of-00003.gguf");
+    run_options_free(&options);
+    cr_assert_eq(PARSE(&options, "lost.gguf", "/dev/null"), 0);
+    cr_expect_str_eq(options.prompt, "/dev/null");
     run_options_free(&options);
 }
 
@@ -114,6 +117,19 @@ Test(run_options, options_of_other_runners, .init = cr_redirect_stderr)
     cr_expect_null(run_foreign_option_find("-n"));
     cr_expect_null(run_foreign_option_find("-"));
     cr_expect_null(run_foreign_option_find("--gpu"));
+}
+
+/* `-ngl MODEL PROMPT`: the model is not taken as the value that was forgotten. */
+Test(run_options, a_forgotten_value, .init = cr_redirect_stderr)
+{
+    struct run_options options;
+
+    cr_assert_eq(PARSE(&options, "-ngl", "/proc/self/exe", "hi"), -EINVAL);
+    fflush(stderr);
+    cr_expect_stderr_eq_str(
+        "ggufs-run: -ngl takes a value, but /proc/self/exe is a file or directory; leave -ngl out, "
+        "it changes nothing here\n");
+    run_options_free(&options);
 }
 
 /* The values of llama.cpp's options, with and without them, and one warning for all. */
@@ -199,6 +215,7 @@ Test(run_options, invalid_options_are_refused, .init = cr_redirect_stderr)
         {"ggufs-run", "--frobnicate", "mnt"},
         {"ggufs-run", "-x", "mnt"},
         {"ggufs-run", "mnt", "prompt", "third"},
+        {"ggufs-run", "a prompt", "/dev/null"},
         {"ggufs-run", "mnt", "-n"},
         {"ggufs-run", "mnt", "-n", "x"},
         {"ggufs-run", "mnt", "-n", "1.5"},
@@ -214,7 +231,8 @@ Test(run_options, invalid_options_are_refused, .init = cr_redirect_stderr)
         {"ggufs-run", "mnt", "--json=1"},
         {"ggufs-run", "mnt", "--tokens", "a"},
         {"ggufs-run", "mnt", "-i", "--tokenize"},
-        {"ggufs-run", "mnt", "-i", "--json"},
+        {"ggufs-run", "mnt", "-i", "--template-arg", "x"},
+        {"ggufs-run", "mnt", "--messages", "x", "-p", "y"},
         {"ggufs-run", "mnt", "-i", "-f", "x"},
         {"ggufs-run", "mnt", "-i", "--chat-template", "none"},
         {"ggufs-run", "mnt", "-n", "0x10"},

@@ -135,6 +135,10 @@ Test(run_hparams, invalid_values_are_refused)
                    ", \"deepseek2.expert_count\": 4, \"deepseek2.expert_used_count\": 3, "
                    "\"deepseek2.expert_group_count\": 2, \"deepseek2.expert_group_used_count\": 1",
                    -EINVAL, "fewer than expert_used_count");
+    expect_refused("rwkv7", ", \"rwkv7.architecture_version\": 0", -EINVAL,
+                   "metadata: rwkv7.architecture_version: 0 is not 4, 5, 6 or 7");
+    expect_refused("rwkv7", ", \"rwkv7.architecture_version\": 8", -EINVAL,
+                   "metadata: rwkv7.architecture_version: 8 is not 4, 5, 6 or 7");
     expect_refused("llama", ", \"llama.expert_count\": 100000", -EINVAL, "llama.expert_count");
 }
 

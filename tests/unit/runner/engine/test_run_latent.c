@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -295,4 +296,40 @@ Test(run_latent, indexer_groups_must_divide_the_heads)
     run_latent_follow(&loader, &layer, &before);
     cr_expect_eq(loader.code, -EINVAL);
     cr_expect_not_null(strstr(failure.text, "head_count 6"), "%s", failure.text);
+}
+
+/* Without the key, only GLM 5.2, known by its context, has layers without indexer. */
+Test(run_latent, layers_with_indexer)
+{
+    static const char types[] = ", \"glm-dsa.attention.indexer.types\": "
+                                "[true, false, true, true, false, true, false, true]";
+    static const struct {
+        unsigned n_context;
+        const char *types, *expected;
+    } cases[] = {
+        {1048575, "", "11111111"},
+        {1048576, "", "11100010"},
+        {1048576, types, "10110101"},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct run_failure failure;
+        struct run_hparams read;
+        struct run_tree tree;
+        char text[1000];
+
+        snprintf(text, sizeof text,
+                 "{\"general.architecture\": \"glm-dsa\", \"glm-dsa.block_count\": 8, "
+                 "\"glm-dsa.embedding_length\": 64, \"glm-dsa.attention.head_count\": 4, "
+                 "\"glm-dsa.attention.indexer.key_length\": 64, \"glm-dsa.context_length\": %u%s}",
+                 cases[i].n_context, cases[i].types);
+        run_files_metadata(&files, text);
+        run_files_complete_keys(&files, "glm-dsa");
+        tree = run_files_open(&files);
+        cr_assert_eq(run_hparams_read(tree.metadata, &read, &failure), 0, "%s", failure.text);
+        for (size_t j = 0; j < 8; j++)
+            cr_expect_eq(read.layers[j].has_indexer, cases[i].expected[j] == '1', "%zu, %zu", i, j);
+        run_hparams_free(&read);
+        run_tree_close(&tree);
+    }
 }

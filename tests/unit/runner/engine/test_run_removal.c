@@ -386,6 +386,54 @@ Test(run_removal, indexers_select_tokens)
     }
 }
 
+static void expect_indexers(const char *types, int code, const char *message)
+{
+    struct logits logits;
+
+    run_files_write_text(&files, "metadata/glm-dsa.attention.indexer.types.json", types);
+    cr_expect_eq(run(false, &logits), code, "%s: %s", types, failure.text);
+    cr_expect(code == 0 || strstr(failure.text, message), "%s: %s", types, failure.text);
+}
+
+static void move_indexer(unsigned layer)
+{
+    for (size_t i = 0; i < model.n_tensors; i++) {
+        unsigned number;
+        char in[100], out[100];
+
+        if (strncmp(tiny_kind(&model.tensors[i]), "indexer.", 8) != 0 ||
+            sscanf(model.tensors[i].name, "blk.%u.", &number) != 1 || number != layer)
+            continue;
+        snprintf(in, sizeof in, "tensors/%s", model.tensors[i].name);
+        snprintf(out, sizeof out, "away.%s", model.tensors[i].name);
+        rename_file(in, out);
+    }
+}
+
+/* A layer without indexer uses the selection of an earlier layer, if the metadata say so. */
+Test(run_removal, indexers_must_be_there)
+{
+    struct logits logits;
+
+    tiny_model_make("minimax-m3", false, &model);
+    tiny_model_write(&model, &files);
+    move_indexer(1);
+    cr_expect_eq(run(false, &logits), -ENOENT);
+    cr_expect_not_null(strstr(failure.text, "tensors/blk.1.indexer.q_proj.weight: missing"), "%s",
+                       failure.text);
+    run_files_remove(&files);
+
+    tiny_model_make("glm-dsa", false, &model);
+    tiny_model_write(&model, &files);
+    expect_indexers("[false, true]", -EINVAL, "glm-dsa.attention.indexer.types: layer 0 has no ");
+    move_indexer(1);
+    expect_indexers("[true, true]", -ENOENT, "tensors/blk.1.indexer.attn_q_b.weight: missing");
+    expect_indexers("[true, false]", 0, NULL);
+    move_indexer(0);
+    expect_indexers("[true, false]", -ENOENT, "tensors/blk.0.indexer.attn_q_b.weight: missing");
+    run_files_remove(&files);
+}
+
 /* Rewinding needs mixers that keep what they forget; most recurrent ones do not. */
 Test(run_removal, models_that_can_rewind)
 {

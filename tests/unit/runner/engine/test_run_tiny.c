@@ -5,19 +5,28 @@
 
 #include <criterion/criterion.h>
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { N_TOKENS = 9, N_LOGITS = N_TOKENS * TINY_N_VOCAB, MAX_ELEMENTS = 1000 };
 
 static struct run_files files;
 static struct tiny_model model;
 
+/* Trees in memory, because of their many files. */
+static void begin(void)
+{
+    if (access("/dev/shm", W_OK) == 0)
+        setenv("TMPDIR", "/dev/shm", 1);
+}
+
 static void end(void)
 {
     run_files_remove(&files);
 }
 
-TestSuite(run_tiny, .fini = end);
+TestSuite(run_tiny, .init = begin, .fini = end);
 
 /* Compute the logits of all tokens, n_batch tokens at a time. */
 static void compute_in(uint32_t n_context, uint32_t n_batch, float logits[N_LOGITS])
@@ -91,6 +100,66 @@ Test(run_tiny, reset_clears_the_states)
         run_engine_close(engine);
         run_tree_close(&tree);
     }
+}
+
+/*
+ * Engines without states forget the end of a text, however long, so that a chat can go on from
+ * where its new text differs. With a nextn layer, drafts are made after it as well.
+ */
+static bool forgets(const char *architecture)
+{
+    static const int32_t tokens[N_TOKENS] = {1, 5, 2, 7, 3, 9, 4, 23, 0}, others[] = {6, 8, 2};
+    const struct run_engine_options options = {
+        .n_context = N_TOKENS, .n_batch = 4, .has_nextn = true, .can_rewind = true};
+    float expected[3 * TINY_N_VOCAB], got[3 * TINY_N_VOCAB];
+    int32_t drafts[2], drafts_before[2];
+    size_t n_drafts = 0, n_before = 0;
+    struct run_failure failure;
+    struct run_engine *engine;
+    struct run_tree tree;
+    const char *problem;
+    bool has_states;
+
+    tiny_model_make(architecture, false, &model);
+    tiny_model_write(&model, &files);
+    tree = run_files_open(&files);
+    cr_assert_eq(run_engine_open(tree.metadata, tree.weights, &options, &engine, &failure), 0,
+                 "%s: %s", architecture, failure.text);
+    has_states = run_engine_has_states(engine);
+    for (uint32_t n_kept = 0; !has_states && n_kept < 6; n_kept++) {
+        const bool can_draft = run_engine_can_draft(engine, &problem) && n_kept > 0;
+
+        run_engine_reset(engine);
+        run_engine_feed(engine, tokens, n_kept, RUN_LOGITS_NONE, NULL, &failure);
+        run_engine_feed(engine, others, 3, RUN_LOGITS_ALL, expected, &failure);
+        if (can_draft)
+            run_engine_draft(engine, 5, 2, drafts_before, &n_before, &failure);
+        run_engine_reset(engine);
+        run_engine_feed(engine, tokens, N_TOKENS, RUN_LOGITS_NONE, NULL, &failure);
+        cr_assert_eq(run_engine_rewind(engine, n_kept, &failure), 0);
+        run_engine_feed(engine, others, 3, RUN_LOGITS_ALL, got, &failure);
+        numbers_expect_same(architecture, got, expected, 3 * (size_t)TINY_N_VOCAB);
+        if (can_draft)
+            run_engine_draft(engine, 5, 2, drafts, &n_drafts, &failure);
+        cr_expect(n_drafts == n_before && (n_drafts == 0 || drafts[0] == drafts_before[0]),
+                  "%s: drafts after %u tokens", architecture, n_kept);
+    }
+    run_engine_close(engine);
+    run_tree_close(&tree);
+    return !has_states;
+}
+
+Test(run_tiny, the_end_of_a_text_is_forgotten)
+{
+    const struct gguf_architecture *row;
+    size_t n = 0;
+
+    for (size_t i = 0; (row = gguf_architecture_at(i)); i++) {
+        if (i > 0)
+            run_files_remove(&files);
+        n += forgets(row->name);
+    }
+    cr_expect_gt(n, 50);
 }
 
 /* A factor for each head is a norm whose weights are equal in each head. */

@@ -43,6 +43,41 @@ Test(run_tokenizer, special_tokens_in_text)
     run_tokenizer_close(tokenizer);
 }
 
+/* The ids of a chat whose bytes [start, end) are a message. */
+static void expect_chat(struct run_tokenizer *tokenizer, const char *text, size_t start, size_t end,
+                        const char *expected)
+{
+    const struct run_span span = {start, end};
+    struct run_ids ids = {0};
+    struct run_failure failure;
+    char got[100] = "";
+
+    cr_assert_eq(run_tokenizer_encode_chat(tokenizer, text, strlen(text), &span, 1, &ids, &failure),
+                 0);
+    for (size_t i = 0, at = 0; i < ids.n; i++)
+        at += (size_t)snprintf(got + at, sizeof got - at, "%s%d", i > 0 ? " " : "", ids.list[i]);
+    cr_expect_str_eq(got, expected, "%s", text);
+    run_ids_free(&ids);
+}
+
+Test(run_tokenizer, control_tokens_in_messages_are_text)
+{
+    struct run_tokenizer *tokenizer = vocabulary_accept(SPM);
+
+    expect_chat(tokenizer, "<s>a<s>", 0, 0, "1 8 1");
+    expect_chat(tokenizer, "<s>a<s>", 3, 4, "1 8 1");
+    /* Inside the message, and partly inside at either end. */
+    expect_chat(tokenizer, "<s>a<s>", 3, 7, "1 8 0 0 0");
+    expect_chat(tokenizer, "<s>a<s>", 2, 3, "5 0 0 0 6 1");
+    expect_chat(tokenizer, "<s>a<s>", 3, 5, "1 8 0 0 0");
+    /* Added tokens of the user's kind are matched anywhere. */
+    expect_chat(tokenizer, "<s><tool>", 3, 9, "1 12");
+    expect_chat(tokenizer, "<s><tool>", 3, 6, "1 12");
+    /* The message's tokens are joined with the template's. */
+    expect_chat(tokenizer, "<s>ab", 4, 5, "1 10");
+    run_tokenizer_close(tokenizer);
+}
+
 Test(run_tokenizer, bos_and_eos_keys)
 {
     struct run_tokenizer *tokenizer = vocabulary_accept(

@@ -178,6 +178,7 @@ Test(run_metadata, keys_of_the_architecture)
         " \"s\": \"text\", \"t\": true, \"f\": false}");
     struct run_failure failure;
     uint32_t value = 7;
+    bool is_true = false;
 
     cr_expect_str_eq(run_metadata_architecture(metadata), "llama");
     cr_expect_eq(run_metadata_u32(metadata, ".a", 10, &value, &failure), 0);
@@ -193,6 +194,13 @@ Test(run_metadata, keys_of_the_architecture)
     cr_expect_not(run_metadata_is_true(metadata, "f"));
     cr_expect_not(run_metadata_is_true(metadata, "s"));
     cr_expect_not(run_metadata_is_true(metadata, "none"));
+    cr_expect_eq(run_metadata_bool(metadata, "t", &is_true, &failure), 0);
+    cr_expect(is_true);
+    cr_expect_eq(run_metadata_bool(metadata, "none", &is_true, &failure), 0);
+    cr_expect(is_true, "as it was");
+    cr_expect_eq(run_metadata_bool(metadata, "f", &is_true, &failure), 0);
+    cr_expect_not(is_true);
+    cr_expect_eq(run_metadata_bool(metadata, "s", &is_true, &failure), -EINVAL);
     cr_expect_not(run_metadata_has(metadata, "none"));
     cr_expect(run_metadata_has(metadata, ".a"));
     cr_expect_eq(run_metadata_status(metadata, &failure), 0);
@@ -245,8 +253,8 @@ Test(run_metadata, whole_numbers)
         {"3.0", 10, 0, 3},
         {"1e1", 10, 0, 10},
         {"1e400", 10, -EINVAL, 0},
-        {"true", 10, 0, 1},
-        {"false", 10, 0, 0},
+        {"true", 10, -EINVAL, 0},
+        {"false", 10, -EINVAL, 0},
         {"\"1\"", 10, -EINVAL, 0},
         {"null", 10, -EINVAL, 0},
         {"{}", 10, -EINVAL, 0},
@@ -314,8 +322,7 @@ Test(run_metadata, floats)
     cr_expect_eq(run_metadata_float_at(metadata, "b", 0, &value, &failure), -EINVAL);
     cr_expect_eq(run_metadata_float_at(metadata, "c", 0, &value, &failure), 0);
     cr_expect_eq(value, -3);
-    cr_expect_eq(run_metadata_float_at(metadata, "d", 0, &value, &failure), 0);
-    cr_expect_eq(value, 1);
+    cr_expect_eq(run_metadata_float_at(metadata, "d", 0, &value, &failure), -EINVAL);
     cr_expect_eq(run_metadata_float_at(metadata, "e", 0, &value, &failure), -EINVAL);
     cr_expect_eq(run_metadata_float_at(metadata, "f", 0, &value, &failure), 0);
     cr_expect_eq(value, 0);

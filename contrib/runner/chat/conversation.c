@@ -1,0 +1,228 @@
+#include "contrib/runner/chat/conversation.h"
+
+#include "contrib/runner/chat/answer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static int fail_template(struct run_failure *failure, const struct jinja_error *error)
+{
+    char place[40] = "";
+
+    if (error->is_argument)
+        return run_fail_elsewhere(failure, -EINVAL,
+                                  "%s; --messages, --tools or --template-arg gives it: correct it",
+                                  error->text);
+    if (error->line > 0)
+        snprintf(place, sizeof place, ", line %u", error->line);
+    return run_fail_elsewhere(failure, -EINVAL,
+                              "the chat template%s: %s; --chat-template NAME takes another", place,
+                              error->text);
+}
+
+static char *json_of(const char *bytes, size_t n_bytes)
+{
+    struct gguf_buffer json = {0};
+
+    if (run_json_add_string(&json, bytes, n_bytes) < 0)
+        gguf_buffer_free(&json);
+    return json.bytes;
+}
+
+/* Set the variables of the special tokens. One that the model lacks stays undefined. */
+static int set_tokens(struct run_conversation *conversation, const struct run_tokenizer *tokenizer,
+                      struct run_failure *failure)
+{
+    static const char *const names[] = {"bos_token", "eos_token", "unk_token", "pad_token"};
+    const struct gguf_special_ids *special = run_tokenizer_special(tokenizer);
+    const int32_t ids[] = {special->bos, special->eos, special->unk, special->pad};
+    int code = 0;
+
+    for (size_t i = 0; code == 0 && i < sizeof ids / sizeof *ids; i++) {
+        size_t length;
+        const char *piece = run_tokenizer_piece(tokenizer, ids[i], &length);
+
+        if (ids[i] == RUN_NO_TOKEN)
+            continue;
+        conversation->texts[i] = json_of(piece, length);
+        code = conversation->texts[i]
+                   ? run_conversation_set(conversation, names[i], conversation->texts[i],
+                                          strlen(conversation->texts[i]), failure)
+                   : run_fail_memory(failure);
+    }
+    return code;
+}
+
+int run_conversation_open(const char *jinja, const struct run_tokenizer *tokenizer,
+                          struct run_conversation *conversation, struct run_failure *failure)
+{
+    const time_t now = time(NULL);
+    struct jinja_error error;
+    int code;
+
+    *conversation = (struct run_conversation){.jinja = jinja};
+    localtime_r(&now, &conversation->now);
+    code = jinja_template_parse(jinja, strlen(jinja), &conversation->parsed, &error);
+    if (code < 0)
+        return fail_template(failure, &error);
+    return set_tokens(conversation, tokenizer, failure);
+}
+
+void run_conversation_close(struct run_conversation *conversation)
+{
+    run_conversation_cut(conversation, 0);
+    free(conversation->messages);
+    free(conversation->system);
+    free(conversation->arguments);
+    for (size_t i = 0; i < sizeof conversation->texts / sizeof *conversation->texts; i++)
+        free(conversation->texts[i]);
+    jinja_template_free(conversation->parsed);
+}
+
+int run_conversation_set(struct run_conversation *conversation, const char *name, const char *json,
+                         size_t n_bytes, struct run_failure *failure)
+{
+    struct jinja_argument *grown = gguf_grow(conversation->arguments, &conversation->room,
+                                             conversation->n_arguments + 1, sizeof *grown);
+
+    if (!grown)
+        return run_fail_memory(failure);
+    conversation->arguments = grown;
+    grown[conversation->n_arguments++] = (struct jinja_argument){name, json, n_bytes};
+    return 0;
+}
+
+/* Return a list of one message, or NULL if out of memory. */
+static char *list_of(const char *message)
+{
+    struct gguf_buffer list = {0};
+
+    if (gguf_buffer_add_string(&list, "[") < 0 || gguf_buffer_add_string(&list, message) < 0 ||
+        gguf_buffer_add_string(&list, "]") < 0)
+        gguf_buffer_free(&list);
+    return list.bytes;
+}
+
+int run_conversation_add(struct run_conversation *conversation, const char *message,
+                         struct run_failure *failure)
+{
+    char **grown = gguf_grow(conversation->messages, &conversation->messages_room,
+                             conversation->n_messages + 1, sizeof *grown);
+    char *list = list_of(message);
+
+    if (grown)
+        conversation->messages = grown;
+    if (!grown || !list) {
+        free(list);
+        return run_fail_memory(failure);
+    }
+    grown[conversation->n_messages++] = list;
+    return 0;
+}
+
+int run_conversation_say(struct run_conversation *conversation, const char *role, const char *text,
+                         size_t n_bytes, struct run_failure *failure)
+{
+    struct gguf_buffer message = {0};
+    int code = gguf_buffer_add_string(&message, "{\"role\":\"");
+
+    if (code == 0)
+        code = gguf_buffer_add_string(&message, role);
+    if (code == 0)
+        code = gguf_buffer_add_string(&message, "\",\"content\":");
+    if (code == 0)
+        code = run_json_add_string(&message, text, n_bytes);
+    if (code == 0)
+        code = gguf_buffer_add_string(&message, "}");
+    if (code < 0) {
+        code = run_fail_memory(failure);
+    } else if (strcmp(role, "system") == 0) {
+        free(conversation->system);
+        conversation->system = list_of(message.bytes);
+        code = conversation->system ? 0 : run_fail_memory(failure);
+    } else {
+        code = run_conversation_add(conversation, message.bytes, failure);
+    }
+    gguf_buffer_free(&message);
+    return code;
+}
+
+void run_conversation_cut(struct run_conversation *conversation, size_t n)
+{
+    while (conversation->n_messages > n)
+        free(conversation->messages[--conversation->n_messages]);
+}
+
+static int render(const struct run_conversation *conversation, struct jinja_rendering *rendering,
+                  struct jinja_error *error)
+{
+    const size_t n = conversation->n_arguments + conversation->n_messages + 2;
+    struct jinja_argument *arguments = calloc(n, sizeof *arguments);
+    size_t k = 0;
+    int code;
+
+    if (!arguments)
+        return -ENOMEM;
+    if (conversation->system)
+        arguments[k++] =
+            (struct jinja_argument){"messages", conversation->system, strlen(conversation->system)};
+    for (size_t i = 0; i < conversation->n_arguments; i++)
+        arguments[k++] = conversation->arguments[i];
+    for (size_t i = 0; i < conversation->n_messages; i++)
+        arguments[k++] = (struct jinja_argument){"messages", conversation->messages[i],
+                                                 strlen(conversation->messages[i])};
+    arguments[k++] = (struct jinja_argument){"add_generation_prompt", "true", 4};
+    code = jinja_render_chat(conversation->parsed, arguments, k,
+                             JINJA_OBJECT_ARGUMENTS | JINJA_MARK_ALL, &conversation->now, rendering,
+                             error);
+    free(arguments);
+    return code;
+}
+
+int run_conversation_render(const struct run_conversation *conversation,
+                            struct jinja_rendering *rendering, struct run_failure *failure)
+{
+    struct jinja_error error;
+    const int code = render(conversation, rendering, &error);
+
+    if (code == -EINVAL)
+        return fail_template(failure, &error);
+    return code < 0 ? run_fail_memory(failure) : 0;
+}
+
+int run_conversation_find_end(const struct run_conversation *conversation, struct gguf_buffer *end,
+                              struct run_failure *failure)
+{
+    static const char answer[] = "@an answer@", question[] = "@a question@";
+    struct run_conversation probe = {.parsed = conversation->parsed, .now = conversation->now};
+    struct jinja_rendering rendering;
+    struct jinja_error error;
+    const char *from = NULL, *to = NULL;
+    int code = 0;
+
+    probe.arguments = conversation->arguments;
+    probe.n_arguments = conversation->n_arguments;
+    code = run_conversation_say(&probe, "user", question, strlen(question), failure);
+    if (code == 0)
+        code = run_conversation_say(&probe, "assistant", answer, strlen(answer), failure);
+    if (code == 0)
+        code = run_conversation_say(&probe, "user", question, strlen(question), failure);
+    if (code == 0)
+        code = render(&probe, &rendering, &error);
+    if (code == -EINVAL) { /* the template may not admit this conversation */
+        code = error.is_argument ? fail_template(failure, &error) : 0;
+    } else if (code == 0) {
+        from = strstr(rendering.text, answer);
+        to = from ? strstr(from, question) : NULL;
+        if (to &&
+            gguf_buffer_add(end, from + strlen(answer), (size_t)(to - from) - strlen(answer)) < 0)
+            code = run_fail_memory(failure);
+        jinja_rendering_free(&rendering);
+    }
+    run_conversation_cut(&probe, 0);
+    free(probe.messages);
+    return code;
+}

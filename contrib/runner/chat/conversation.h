@@ -1,0 +1,67 @@
+/*
+ * A conversation with a model, rendered by the model's own chat template. The template is a Jinja
+ * program; see gguf/jinja/jinja.h.
+ */
+#ifndef GGUFS_RUNNER_CONVERSATION_H
+#define GGUFS_RUNNER_CONVERSATION_H
+
+#include "contrib/runner/tokenizer/tokenizer.h"
+#include "gguf/jinja/jinja.h"
+#include "gguf/support/arrays.h"
+
+struct run_conversation {
+    struct jinja_template *parsed;
+    const char *jinja;                /* its text */
+    struct jinja_argument *arguments; /* before the messages */
+    size_t n_arguments, room;
+    char **messages; /* owned; each a JSON list of one */
+    size_t n_messages, messages_room;
+    char *system;   /* the same, of the system message; NULL: none */
+    char *texts[4]; /* owned: texts of the special tokens, as JSON */
+    struct tm now;
+};
+
+/*
+ * Begin with a template and the special tokens of the tokenizer. The template and all arguments
+ * must outlive the conversation. Returns 0 or -EINVAL with the error of the template, or -ENOMEM.
+ * Close it in any case.
+ */
+int run_conversation_open(const char *jinja, const struct run_tokenizer *tokenizer,
+                          struct run_conversation *conversation, struct run_failure *failure);
+void run_conversation_close(struct run_conversation *conversation);
+
+/* Set a variable of the template to a JSON value; NULL: JSON is an object of variables. */
+int run_conversation_set(struct run_conversation *conversation, const char *name, const char *json,
+                         size_t n_bytes, struct run_failure *failure);
+
+/* Add a message of a role. `role` "system" replaces the system message, which comes first. */
+int run_conversation_say(struct run_conversation *conversation, const char *role, const char *text,
+                         size_t n_bytes, struct run_failure *failure);
+
+/* Add a message, a JSON object. */
+int run_conversation_add(struct run_conversation *conversation, const char *message,
+                         struct run_failure *failure);
+
+/* Drop all but the first `n` of the messages that were added. */
+void run_conversation_cut(struct run_conversation *conversation, size_t n);
+
+/*
+ * Render the conversation with the prompt for an answer. Returns 0, -EINVAL with the error of the
+ * template, or -ENOMEM. The caller frees the rendering.
+ */
+int run_conversation_render(const struct run_conversation *conversation,
+                            struct jinja_rendering *rendering, struct run_failure *failure);
+
+/*
+ * Find what ends an answer: the text that the template writes between an answer and the next
+ * message. Empty if the template does not write one, or cannot be rendered. Returns 0, -EINVAL if
+ * an argument is wrong, or -ENOMEM. The caller frees `end` in any case.
+ */
+int run_conversation_find_end(const struct run_conversation *conversation, struct gguf_buffer *end,
+                              struct run_failure *failure);
+
+/* Return the template with that name, or NULL; and the name at an index, or NULL past the last. */
+const char *run_chat_template_find(const char *name);
+const char *run_chat_template_name(size_t index);
+
+#endif

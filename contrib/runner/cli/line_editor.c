@@ -1,0 +1,256 @@
+#include "contrib/runner/cli/line_editor.h"
+
+#include "contrib/runner/cli/messages.h"
+#include "contrib/runner/cli/run_signals.h"
+#include "contrib/runner/cli/task_files.h"
+
+#include <errno.h>
+#include <histedit.h>
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#define PROMPT     "> "
+#define CONTINUING "  "
+#define MOST_LINES 1000 /* of the history, which is in memory only */
+
+/* Terminals put these around pasted text, after the first was asked for ("bracketed paste"). */
+#define ASK_FOR_MARKS "\033[?2004h"
+#define PASTE_BEGIN   "\033[200~"
+#define PASTE_END     L"\033[201~"
+
+struct run_line_editor {
+    EditLine *edit;
+    History *history;
+    bool is_continuing; /* after a line that ended with a backslash */
+    bool is_cleared;    /* Ctrl-C ended a line that was not empty */
+};
+
+static char *prompt(EditLine *edit)
+{
+    static char texts[][3] = {PROMPT, CONTINUING};
+    struct run_line_editor *editor;
+
+    el_get(edit, EL_CLIENTDATA, &editor);
+    return texts[editor->is_continuing];
+}
+
+/* Time to wait for a key before checking for Ctrl-C, which another thread may have taken. */
+#define PAUSE_MS 100
+
+static volatile sig_atomic_t is_continued;
+
+static void on_continue(int number)
+{
+    (void)number;
+    is_continued = 1;
+}
+
+/* After Ctrl-Z and fg, the terminal has the shell's modes; and its size may have changed. */
+static void adapt_to_terminal(EditLine *edit)
+{
+    if (is_continued) {
+        is_continued = 0;
+        el_set(edit, EL_PREP_TERM, 0);
+        el_set(edit, EL_PREP_TERM, 1);
+        el_set(edit, EL_REFRESH);
+    }
+    el_resize(edit);
+}
+
+/* Read a byte of stdin. Returns 1, 0 at the end, or -1 after Ctrl-C. */
+static ssize_t read_byte(EditLine *edit, char *byte)
+{
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    ssize_t n;
+
+    do {
+        while (poll(&in, 1, PAUSE_MS) <= 0) {
+            if (run_signals_is_interrupted())
+                return -1;
+            adapt_to_terminal(edit);
+        }
+        n = read(STDIN_FILENO, byte, 1);
+    } while (n < 0 && errno == EINTR);
+    return n;
+}
+
+/* Read a character. libedit's own function begins again after Ctrl-C. */
+static int read_character(EditLine *edit, wchar_t *out)
+{
+    struct run_line_editor *editor;
+    mbstate_t state = {0};
+    char byte;
+
+    el_get(edit, EL_CLIENTDATA, &editor);
+    for (;;) {
+        const ssize_t n = read_byte(edit, &byte);
+        size_t length;
+
+        if (n <= 0) {
+            const LineInfoW *info = el_wline(edit);
+
+            editor->is_cleared = n < 0 && (info->lastchar > info->buffer || editor->is_continuing);
+            return (int)n;
+        }
+        length = mbrtowc(out, &byte, 1, &state);
+        if (length == (size_t)-1) { /* not UTF-8 */
+            *out = L'\uFFFD';
+            return 1;
+        }
+        if (length != (size_t)-2)
+            return 1;
+    }
+}
+
+/* Insert pasted text up to its end mark. Lines stay lines; other control characters are dropped. */
+static unsigned char paste(EditLine *edit, wint_t c)
+{
+    const size_t n_end = wcslen(PASTE_END);
+    wchar_t *text = NULL;
+    size_t n = 0, capacity = 0;
+
+    (void)c;
+    for (;;) {
+        wchar_t *grown = gguf_grow(text, &capacity, n + 1, sizeof *text);
+
+        if (!grown)
+            break;
+        text = grown;
+        if (read_character(edit, &text[n]) != 1)
+            break;
+        if (text[n] == L'\r')
+            text[n] = L'\n';
+        n++;
+        if (n >= n_end && wmemcmp(text + n - n_end, PASTE_END, n_end) == 0) {
+            size_t n_kept = 0;
+
+            for (size_t i = 0; i < n - n_end; i++)
+                if (text[i] >= L' ' || text[i] == L'\n' || text[i] == L'\t')
+                    text[n_kept++] = text[i];
+            text[n_kept] = L'\0';
+            el_winsertstr(edit, text);
+            break;
+        }
+    }
+    free(text);
+    return CC_REFRESH;
+}
+
+struct run_line_editor *run_line_editor_open(void)
+{
+    struct run_line_editor *editor;
+    HistEvent event;
+
+    if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+        return NULL;
+    editor = calloc(1, sizeof *editor);
+    if (!editor)
+        return NULL;
+    setlocale(LC_CTYPE, "C.UTF-8");
+    run_signals_keep_terminal();
+    editor->edit = el_init("ggufs-run", stdin, stderr, stderr);
+    editor->history = history_init();
+    if (!editor->edit || !editor->history) {
+        run_line_editor_close(editor);
+        return NULL;
+    }
+    history(editor->history, &event, H_SETSIZE, MOST_LINES);
+    el_set(editor->edit, EL_CLIENTDATA, editor);
+    el_set(editor->edit, EL_PROMPT, prompt);
+    el_set(editor->edit, EL_EDITOR, "emacs");
+    el_set(editor->edit, EL_HIST, history, editor->history);
+    el_wset(editor->edit, EL_GETCFN, read_character);
+    el_wset(editor->edit, EL_ADDFN, L"paste", L"Insert pasted text", paste);
+    el_set(editor->edit, EL_BIND, PASTE_BEGIN, "paste", NULL);
+    signal(SIGCONT, on_continue);
+    return editor;
+}
+
+void run_line_editor_close(struct run_line_editor *editor)
+{
+    if (!editor)
+        return;
+    if (editor->history)
+        history_end(editor->history);
+    if (editor->edit)
+        el_end(editor->edit);
+    free(editor);
+}
+
+/* Read one line, without its end. Sets is_continuing if a backslash ended it. */
+static int read_part(struct run_line_editor *editor, struct gguf_buffer *line)
+{
+    int n = 0;
+    const char *text;
+
+    el_resize(editor->edit);
+    errno = 0;
+    text = el_gets(editor->edit, &n);
+    if (!text || n <= 0)
+        return run_signals_is_interrupted() ? -EINTR : -ENODATA;
+    if (n > 0 && text[n - 1] == '\n')
+        n--;
+    editor->is_continuing = n > 0 && text[n - 1] == '\\';
+    if (editor->is_continuing)
+        return gguf_buffer_add(line, text, (size_t)n - 1) < 0 ? -ENOMEM
+                                                              : gguf_buffer_add_string(line, "\n");
+    return gguf_buffer_add(line, text, (size_t)n);
+}
+
+int run_line_editor_read(struct run_line_editor *editor, struct gguf_buffer *line)
+{
+    HistEvent event;
+    int code;
+
+    fputs(ASK_FOR_MARKS, stderr);
+    is_continued = 0;
+    do {
+        gguf_buffer_drop(line, line->length);
+        editor->is_continuing = editor->is_cleared = false;
+        do
+            code = read_part(editor, line);
+        while (code == 0 && editor->is_continuing);
+        if (editor->is_cleared) {
+            run_signals_clear_interrupt();
+            fputc('\n', stderr);
+        }
+    } while (editor->is_cleared);
+    fputs(RUN_ASK_FOR_NO_MARKS, stderr);
+    if (code == 0 && line->length > 0)
+        history(editor->history, &event, H_ENTER, line->bytes);
+    return code;
+}
+
+int run_plain_line_read(struct gguf_buffer *line)
+{
+    const bool is_terminal = isatty(STDIN_FILENO);
+    char *input = NULL;
+    size_t capacity = 0;
+    ssize_t length;
+    int code;
+
+    for (;;) {
+        length = getline(&input, &capacity, stdin);
+        if (!is_terminal || !run_is_line_cut(input, length))
+            break;
+        run_message("the line was not read: a terminal cuts lines after %d bytes; give the text "
+                    "as PROMPT \"$(cat FILE)\", or by a pipe",
+                    RUN_TERMINAL_LINE_BYTES);
+    }
+    if (length < 0) {
+        code = run_signals_is_interrupted() ? -EINTR : -ENODATA;
+    } else {
+        while (length > 0 && strchr("\r\n", input[length - 1]))
+            length--;
+        gguf_buffer_drop(line, line->length);
+        code = gguf_buffer_add(line, input, (size_t)length);
+    }
+    free(input);
+    return code;
+}
