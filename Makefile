@@ -31,15 +31,12 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion
 HARDEN   := $(if $(SAN),,-D_FORTIFY_SOURCE=2 -fstack-protector-strong)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -DGGUFS_VERSION='"$(VERSION)"' -I. $(PKG_CFLAGS) $(WARNINGS) \
-             $(HARDEN) $(SANFLAGS) -pthread -fPIE $(CPPFLAGS) $(CFLAGS)
+             $(HARDEN) $(SANFLAGS) -pthread -fPIC -fno-semantic-interposition $(CPPFLAGS) $(CFLAGS)
 # The tests are large programs that are linked often.
 TEST_LINKER := $(if $(shell command -v ld.gold 2>/dev/null),-fuse-ld=gold)
 ALL_LDFLAGS = -pthread -pie -Wl,-z,relro,-z,now $(SANFLAGS) $(LDFLAGS)
 
-# ggufs takes as many threads as OpenMP would; the threads are its own, as those of the runner.
-OPENMP := -fopenmp
-$(BUILD)/obj/fs/%.o: ALL_CFLAGS += $(OPENMP)
-$(BUILD)/obj/contrib/runner/%.o: ALL_CFLAGS += -fopenmp-simd
+$(BUILD)/obj/fs/kernels/%.o $(BUILD)/obj/contrib/runner/%.o: ALL_CFLAGS += -fopenmp-simd
 
 # No contraction of a*b+c: dequant/ must give the same bits everywhere, and the runner all but libm's.
 $(BUILD)/obj/dequant/%.o $(BUILD)/obj/fs/kernels/%.o $(BUILD)/obj/contrib/runner/%.o $(BUILD)/obj/tests/kernels/%.o: ALL_CFLAGS += -ffp-contract=off
@@ -90,13 +87,13 @@ UNIT_OBJ := $(call obj,$(UNIT_SRC) $(HOSTILE_SRC) $(WRITER_SRC))
 all: $(BUILD)/ggufs $(BUILD)/ggufs-run
 
 $(BUILD)/ggufs: $(LIB_OBJ) $(BUILD)/obj/fs/command/main.o
-	$(CC) $(ALL_LDFLAGS) $(OPENMP) -o $@ $^ $(PKG_LIBS) -lm
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS) -lm
 
 $(BUILD)/ggufs-run: $(RUNNER_OBJ) $(call obj,$(RUNNER_MAIN))
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lunistring -lseccomp $(RUNNER_LIBS) -lm
 
 $(BUILD)/unit-tests: $(LIB_OBJ) $(call obj,$(RUNNER_SRC)) $(RUNNER_KERNEL_OBJ) $(UNIT_OBJ)
-	$(CC) $(ALL_LDFLAGS) $(TEST_LINKER) $(OPENMP) -o $@ $^ $(PKG_LIBS) $(RUNNER_LIBS) -lcriterion -lm
+	$(CC) $(ALL_LDFLAGS) $(TEST_LINKER) -o $@ $^ $(PKG_LIBS) $(RUNNER_LIBS) -lcriterion -lm
 
 $(BUILD)/make-%: $(call obj,contrib/sample/make_%.c $(SAMPLE_SRC)) $(DEQUANT_OBJ)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
@@ -173,7 +170,7 @@ FUZZ_WRAP     = $(if $(filter tree%,$(@F)),-Wl$(comma)--wrap=mmap$(comma)--wrap=
 $(FUZZ_TARGETS:%=$(BUILD)/fuzz/%-replay): $(BUILD)/fuzz/%-replay: $(LIB_OBJ) $(call obj,$(FUZZED_SRC)) $(RUNNER_KERNEL_OBJ) \
     $(call obj,tests/fuzz/fuzz_%.c $(FUZZ_SHARED) tests/fuzz/replay.c)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) $(TEST_LINKER) $(OPENMP) $(FUZZ_WRAP) -o $@ $^ $(PKG_LIBS) $(RUNNER_LIBS) -lm
+	$(CC) $(ALL_LDFLAGS) $(TEST_LINKER) $(FUZZ_WRAP) -o $@ $^ $(PKG_LIBS) $(RUNNER_LIBS) -lm
 
 $(BUILD)/fuzz/make-seeds: $(call obj,tests/fuzz/make_seeds.c tests/fuzz/runner_seeds.c tests/fuzz/runner_more_seeds.c \
     tests/unit/gguf/old_file.c $(ZIP_SRC) gguf/legacy/families.c \
@@ -195,7 +192,7 @@ build/$(FUZZER)/obj/%.o: SANFLAGS = -fsanitize=$(if $(filter fuzz,$(FUZZER)),fuz
 # The targets themselves are built without coverage, so that libFuzzer ignores their branches.
 build/$(FUZZER)/obj/tests/%.o: SANFLAGS += $(if $(filter fuzz,$(FUZZER)),-fno-sanitize=fuzzer-no-link)
 build/$(FUZZER)/obj/dequant/%.o build/$(FUZZER)/obj/fs/kernels/%.o build/$(FUZZER)/obj/contrib/runner/%.o: ALL_CFLAGS += -ffp-contract=off
-build/$(FUZZER)/obj/contrib/runner/%.o: ALL_CFLAGS += -fopenmp-simd
+build/$(FUZZER)/obj/fs/kernels/%.o build/$(FUZZER)/obj/contrib/runner/%.o: ALL_CFLAGS += -fopenmp-simd
 build/$(FUZZER)/obj/%.o: %.c Makefile
 	$(compile)
 $(foreach set,scalar $(KERNEL_SETS),$(eval $(call kernel_rule,build/$(FUZZER),$(set))))
@@ -317,7 +314,7 @@ $(BUILD)/bench-drafts: $(RUNNER_OBJ) $(call obj,tests/bench/bench_drafts.c)
 
 # ggufs with a read that returns constant memory.
 $(BUILD)/null-fs: $(LIB_OBJ) $(call obj,fs/command/main.c tests/bench/null_fs.c)
-	$(CC) $(ALL_LDFLAGS) $(OPENMP) -Wl,--wrap=fs_requests -o $@ $^ $(PKG_LIBS) -lm
+	$(CC) $(ALL_LDFLAGS) -Wl,--wrap=fs_requests -o $@ $^ $(PKG_LIBS) -lm
 
 $(BUILD)/bench-reader $(BUILD)/bench-bandwidth: $(BUILD)/bench-%: $(BUILD)/obj/tests/bench/%.o
 	$(CC) $(ALL_LDFLAGS) -o $@ $^

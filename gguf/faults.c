@@ -5,9 +5,11 @@
 #include <signal.h>
 #include <stddef.h>
 
-static _Thread_local sigjmp_buf *fault_exit;
+/* initial-exec: in a shared library, the first access must not allocate in the handler. */
+static _Thread_local sigjmp_buf *fault_exit __attribute__((tls_model("initial-exec")));
+static struct sigaction before; /* the handler that the process had */
 
-static void on_fault(int signal_number)
+static void on_fault(int signal_number, siginfo_t *info, void *context)
 {
     if (fault_exit) {
         /* The jump does not restore the signal mask, which ThreadSanitizer fills. */
@@ -18,21 +20,29 @@ static void on_fault(int signal_number)
         pthread_sigmask(SIG_UNBLOCK, &faults, NULL);
         siglongjmp(*fault_exit, 1);
     }
-    /* Not a fault in touch(): die as without a handler. */
-    signal(signal_number, SIG_DFL);
-    raise(signal_number);
+    /* Not a fault in touch(): whoever else expects faults gets it, or the process dies. */
+    if (before.sa_flags & SA_SIGINFO) {
+        before.sa_sigaction(signal_number, info, context);
+    } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+        before.sa_handler(signal_number);
+    } else {
+        signal(signal_number, SIG_DFL);
+        raise(signal_number);
+    }
 }
 
 int gguf_faults_catch(void)
 {
     /* SA_NODEFER: we leave the handler by a jump that does not restore the signal mask. */
-    struct sigaction action = {.sa_handler = on_fault, .sa_flags = SA_NODEFER};
-
+    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_NODEFER | SA_SIGINFO};
+    struct sigaction old;
     sigset_t faults;
 
     sigemptyset(&action.sa_mask);
-    if (sigaction(SIGBUS, &action, NULL) < 0)
+    if (sigaction(SIGBUS, &action, &old) < 0)
         return -errno;
+    if (!(old.sa_flags & SA_SIGINFO) || old.sa_sigaction != on_fault)
+        before = old;
     /* A caller may have blocked it; a fault would then kill the process. */
     sigemptyset(&faults);
     sigaddset(&faults, SIGBUS);

@@ -5,7 +5,10 @@
 #ifndef GGUFS_GGUF_FAULTS_H
 #define GGUFS_GGUF_FAULTS_H
 
-/* Install the handler for SIGBUS, once per process. Returns 0 or a negative errno. */
+/*
+ * Install the handler for SIGBUS, once per process. It passes faults in other memory on to the
+ * handler that was there before. Returns 0 or a negative errno.
+ */
 int gguf_faults_catch(void);
 
 /*

@@ -16,14 +16,15 @@ struct gguf_changes {
 };
 
 /* The first one that fits is used; the last one fits every path. */
-static const struct gguf_source_kind *const kinds[] = {&gguf_growing_file, &gguf_mapped_file};
+static const struct gguf_source_kind *const kinds[] = {&gguf_growing_file, &gguf_read_file,
+                                                       &gguf_mapped_file};
 
-int gguf_file_open(const char *path, bool is_growing, struct gguf_file *file,
+int gguf_file_open(const char *path, enum gguf_access access, struct gguf_file *file,
                    struct gguf_report *report)
 {
     size_t i = 0;
 
-    while (i + 1 < sizeof kinds / sizeof *kinds && !kinds[i]->fits(path, is_growing))
+    while (i + 1 < sizeof kinds / sizeof *kinds && !kinds[i]->fits(path, access))
         i++;
     return gguf_file_open_as(kinds[i], NULL, path, file, report);
 }

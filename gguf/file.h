@@ -20,10 +20,10 @@ struct gguf_file {
 };
 
 /*
- * Open the file at `path` as the first kind of source that fits. `is_growing`: it is still being
- * written. On success gguf_file_close() must be called. On failure `report` has the reason.
+ * Open the file at `path` as the first kind of source that fits. On success gguf_file_close() must
+ * be called. On failure `report` has the reason.
  */
-int gguf_file_open(const char *path, bool is_growing, struct gguf_file *file,
+int gguf_file_open(const char *path, enum gguf_access access, struct gguf_file *file,
                    struct gguf_report *report);
 
 /*

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int open_growing(struct gguf_source *source, const char *path, struct gguf_report *report)
+static int open_read(struct gguf_source *source, const char *path, struct gguf_report *report)
 {
     struct stat status;
 
@@ -29,7 +29,7 @@ static int open_growing(struct gguf_source *source, const char *path, struct ggu
 
 static int open_mapped(struct gguf_source *source, const char *path, struct gguf_report *report)
 {
-    const int result = open_growing(source, path, report);
+    const int result = open_read(source, path, report);
     void *mapping;
 
     if (result < 0 || source->size_bytes == 0)
@@ -112,10 +112,16 @@ static uint64_t count_hole_bytes(const struct gguf_source *source, uint64_t offs
     return count;
 }
 
-static bool is_growing_file(const char *path, bool is_growing)
+static bool is_read_file(const char *path, enum gguf_access access)
 {
     (void)path;
-    return is_growing;
+    return access == GGUF_ACCESS_READ;
+}
+
+static bool is_growing_file(const char *path, enum gguf_access access)
+{
+    (void)path;
+    return access == GGUF_ACCESS_GROWING;
 }
 
 const struct gguf_source_kind gguf_mapped_file = {
@@ -126,9 +132,18 @@ const struct gguf_source_kind gguf_mapped_file = {
     .count_hole_bytes = count_hole_bytes,
 };
 
+const struct gguf_source_kind gguf_read_file = {
+    .fits = is_read_file,
+    .open = open_read,
+    .close = close_file,
+    .read = read_file,
+    .get_status = get_status,
+    .count_hole_bytes = count_hole_bytes,
+};
+
 const struct gguf_source_kind gguf_growing_file = {
     .fits = is_growing_file,
-    .open = open_growing,
+    .open = open_read,
     .close = close_file,
     .read = read_file,
     .get_status = get_status,

@@ -6,6 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+static enum gguf_access access_of(const struct gguf_open_options *options)
+{
+    if (options && options->partial)
+        return GGUF_ACCESS_GROWING;
+    return options && options->unmapped ? GGUF_ACCESS_READ : GGUF_ACCESS_MAPPED;
+}
+
 static int out_of_memory(struct gguf_report *report)
 {
     return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
@@ -22,7 +29,7 @@ static int open_other(const struct gguf_files *files, uint32_t index,
         files->name_count > 0 ? gguf_shard_path(path, index + 1) : gguf_part_path(path, index);
     if (!shard->path)
         return -ENOMEM;
-    shard->error = gguf_file_open(shard->path, options && options->partial, &shard->file, &report);
+    shard->error = gguf_file_open(shard->path, access_of(options), &shard->file, &report);
     if (shard->error == 0)
         return 0;
     shard->rule = report.first_error.rule;
@@ -50,7 +57,7 @@ int gguf_files_open(const char *path, const struct gguf_open_options *options,
 {
     struct gguf_file named;
     uint32_t number, count;
-    int result = gguf_file_open(path, options && options->partial, &named, report);
+    int result = gguf_file_open(path, access_of(options), &named, report);
 
     *files = (struct gguf_files){.count = 1};
     if (result < 0)

@@ -116,8 +116,9 @@ struct gguf_model {
 /* Properties of a file that the user states because the file does not. All zero: none. */
 struct gguf_open_options {
     const char *family; /* of an old ggml file; NULL: the one that fits */
-    int era;      /* 1 + the era of the blocks of an rwkv.cpp file of version 100; 0: unknown */
-    bool partial; /* the file is still being written: its data may be missing */
+    int era;       /* 1 + the era of the blocks of an rwkv.cpp file of version 100; 0: unknown */
+    bool partial;  /* the file is still being written: its data may be missing */
+    bool unmapped; /* read the file with pread() instead of mapping it */
     /* Types of ambiguous ids, one per id; see gguf/ambiguous_types.h. */
     const struct dequant_type *types[GGUF_MAX_TYPE_CHOICES];
     size_t n_types;

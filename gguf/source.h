@@ -19,17 +19,23 @@
 
 struct gguf_source;
 
+/* How the bytes of a file are read. */
+enum gguf_access {
+    GGUF_ACCESS_MAPPED,
+    GGUF_ACCESS_READ,    /* with pread(), so that a file that shrinks raises no signal */
+    GGUF_ACCESS_GROWING, /* the same; the file is still being written */
+};
+
 /*
  * A kind of source: a row of the table in gguf/file.c, or a kind that a parser makes from other
  * files. Members that return int return 0 or a negative errno. Members marked optional may be NULL.
  */
 struct gguf_source_kind {
     /*
-     * Return true if the kind opens `path`, given by the user or made from the name of a shard;
-     * is_growing: the file is still being written. The first kind in the table that fits is used.
-     * NULL: it fits every path.
+     * Return true if the kind opens `path`, given by the user or made from the name of a shard. The
+     * first kind in the table that fits is used. NULL: it fits every path.
      */
-    bool (*fits)(const char *path, bool is_growing);
+    bool (*fits)(const char *path, enum gguf_access access);
 
     /*
      * Open `path`: set size_bytes, and whichever of descriptor and mapping the kind has. A growing
@@ -143,6 +149,9 @@ int gguf_source_prefetch(const struct gguf_source *source, uint64_t offset, size
 
 /* A complete file, mapped as a whole. Fits every path. */
 extern const struct gguf_source_kind gguf_mapped_file;
+
+/* A complete file, read with pread(). */
+extern const struct gguf_source_kind gguf_read_file;
 
 /*
  * A file that is still being written, read with pread(): a mapping would end where the file ends

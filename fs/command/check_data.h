@@ -11,7 +11,7 @@
 typedef void fs_check_progress(void *user, uint64_t done_bytes, uint64_t total_bytes);
 
 /*
- * Read the data of all tensors, with as many threads as OpenMP uses. Reports as errors the tensors
+ * Read the data of all tensors, in a thread per processor. Reports as errors the tensors
  * with NaN or infinite values (from a NaN or an infinite scale) and those that cannot be read, in
  * the order of the model. In a growing file, incomplete tensors are skipped. A warning counts the
  * tensors that hold only zeros. Returns 0 or the first error as a negative errno.

@@ -3,19 +3,17 @@
 #include "gguf/support/thread_start.h"
 
 #include <errno.h>
-#include <omp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-#ifdef _OPENMP
-#else
-#define omp_get_max_threads() 1 /* as in the fuzzers, which are compiled without */
-#endif
-
 int fs_thread_count(uint64_t n_items)
 {
-    const int most = omp_get_max_threads();
+    cpu_set_t usable;
+    /* It fails beyond 1,024 processors. */
+    const int most =
+        sched_getaffinity(0, sizeof usable, &usable) == 0 ? CPU_COUNT(&usable) : CPU_SETSIZE;
 
     return n_items < (uint64_t)most ? (int)n_items : most;
 }

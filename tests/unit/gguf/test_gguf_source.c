@@ -27,14 +27,14 @@ static void fill_bytes(void)
         bytes[i] = (unsigned char)model_file_random(&state);
 }
 
-static struct gguf_file open_file(int descriptor, bool is_growing)
+static struct gguf_file open_file(int descriptor, enum gguf_access access)
 {
     struct gguf_report report = {0};
     struct gguf_file file;
     char path[64];
 
     snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
-    cr_assert_eq(gguf_file_open(path, is_growing, &file, &report), 0, "%s",
+    cr_assert_eq(gguf_file_open(path, access, &file, &report), 0, "%s",
                  report.first_error.message);
     return file;
 }
@@ -94,11 +94,11 @@ Test(gguf_source, files_give_their_bytes)
 
     fill_bytes();
     descriptor = model_file_create(bytes, N_BYTES);
-    for (int is_growing = 0; is_growing < 2; is_growing++) {
-        struct gguf_file file = open_file(descriptor, is_growing);
+    for (enum gguf_access access = 0; access <= GGUF_ACCESS_GROWING; access++) {
+        struct gguf_file file = open_file(descriptor, access);
 
-        cr_expect_eq(file.source.is_growing, is_growing);
-        cr_expect_eq(file.source.mapping != NULL, !is_growing);
+        cr_expect_eq(file.source.is_growing, access == GGUF_ACCESS_GROWING);
+        cr_expect_eq(file.source.mapping != NULL, access == GGUF_ACCESS_MAPPED);
         expect_bytes(&file);
         gguf_file_close(&file);
         gguf_file_close(&file); /* the second close does nothing */
@@ -148,7 +148,7 @@ Test(gguf_source, pages_past_the_end_are_an_error)
 
     fill_bytes();
     descriptor = model_file_create(bytes, N_BYTES);
-    file = open_file(descriptor, false);
+    file = open_file(descriptor, GGUF_ACCESS_MAPPED);
     cr_assert_eq(ftruncate(descriptor, page_bytes + 10), 0);
     for (int i = 0; i < 3; i++) { /* the handler must survive a fault */
         cr_expect_eq(gguf_source_lend(&file.source, 0, N_BYTES, 1, copy_out, out), -EIO);

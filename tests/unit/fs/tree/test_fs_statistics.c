@@ -3,12 +3,9 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <math.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include "fs/tree/data/statistics.h"
 #include "tests/unit/fs/tree_file.h"
@@ -158,18 +155,22 @@ Test(fs_statistics, do_not_depend_on_threads)
     struct fs_statistics first = {0};
     struct gguf_model *model;
     uint64_t state = 2;
+    cpu_set_t all, some;
 
+    CPU_ZERO(&some);
     for (uint64_t i = 0; i < n; i++)
         values[i] = random_float(&state);
     model = model_of(values, n);
-    for (int n_threads = 1; n_threads <= 5; n_threads++) {
+    sched_getaffinity(0, sizeof all, &all);
+    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
         struct fs_statistics statistics;
 
-#ifdef _OPENMP
-        omp_set_num_threads(n_threads);
-#endif
+        if (!CPU_ISSET(cpu, &all))
+            continue;
+        CPU_SET(cpu, &some); /* as many threads as processors */
+        cr_assert_eq(sched_setaffinity(0, sizeof some, &some), 0);
         statistics = statistics_of(model);
-        if (n_threads == 1)
+        if (CPU_COUNT(&some) == 1)
             first = statistics;
         cr_expect_arr_eq(&first.mean, &statistics.mean, sizeof first.mean);
         cr_expect_arr_eq(&first.squares, &statistics.squares, sizeof first.squares);
