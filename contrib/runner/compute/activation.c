@@ -125,11 +125,10 @@ static size_t chunk_at(size_t first, size_t end)
     return end - first < CHUNK ? end - first : CHUNK;
 }
 
-static void activate_elements(void *context, size_t first, size_t end, unsigned thread)
+static void activate_elements(void *context, size_t first, size_t end)
 {
     const struct elements *elements = context;
 
-    (void)thread;
     for (; first < end; first += CHUNK)
         activate(elements->activation, elements->parameters, elements->x + first,
                  chunk_at(first, end));
@@ -155,11 +154,10 @@ static void gate_chunk(enum run_activation activation, float *gate, const float 
         gate[i] *= is_swiglu_oai ? fmaxf(fminf(up[i], 7.0f), -7.0f) + 1.0f : up[i];
 }
 
-static void gate_elements(void *context, size_t first, size_t end, unsigned thread)
+static void gate_elements(void *context, size_t first, size_t end)
 {
     const struct elements *elements = context;
 
-    (void)thread;
     for (; first < end; first += CHUNK)
         gate_chunk(elements->activation, elements->x + first, elements->up + first,
                    chunk_at(first, end));

@@ -332,11 +332,10 @@ static int attend_block(const struct job *job, size_t index)
     return 0;
 }
 
-static void attend_blocks(void *context, size_t first, size_t end, unsigned thread)
+static void attend_blocks(void *context, size_t first, size_t end)
 {
     struct job *job = context;
 
-    (void)thread;
     for (size_t i = first; i < end; i++)
         if (attend_block(job, i) < 0)
             __atomic_store_n(&job->code, -ENOMEM, __ATOMIC_RELAXED);

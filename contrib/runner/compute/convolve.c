@@ -36,11 +36,10 @@ struct call {
     float *out;
 };
 
-static void convolve_tokens(void *context, size_t first, size_t end, unsigned thread)
+static void convolve_tokens(void *context, size_t first, size_t end)
 {
     const struct call *call = context;
 
-    (void)thread;
     for (size_t token = first; token < end; token++)
         convolve_token(call->convolution, call->x, call->stride, token,
                        call->out + token * call->convolution->n_channels);

@@ -46,11 +46,10 @@ static void pass_block(const struct call *call, size_t head, size_t first)
     }
 }
 
-static void pass_blocks(void *context, size_t first, size_t end, unsigned thread)
+static void pass_blocks(void *context, size_t first, size_t end)
 {
     const struct call *call = context;
 
-    (void)thread;
     for (size_t i = first; i < end; i++)
         pass_block(call, i / call->n_blocks, i % call->n_blocks * BLOCK);
 }

@@ -95,11 +95,10 @@ static void multiply_groups_by(const struct call *call, size_t first_group, size
     }
 }
 
-static void multiply_groups(void *context, size_t first_group, size_t end_group, unsigned thread)
+static void multiply_groups(void *context, size_t first_group, size_t end_group)
 {
     const struct call *call = context;
 
-    (void)thread;
     for (size_t column = 0; column < call->n; column += TILE_COLUMNS)
         multiply_groups_by(call, first_group, end_group, column,
                            call->n - column < TILE_COLUMNS ? call->n - column : TILE_COLUMNS);
@@ -195,13 +194,12 @@ static void multiply_rows(const struct products *products, const struct run_prod
     }
 }
 
-static void quantize_columns(void *context, size_t first, size_t end, unsigned thread)
+static void quantize_columns(void *context, size_t first, size_t end)
 {
     const struct products *products = context;
     const struct run_tensor *weights = &products->list[0].weights;
     const size_t width = weights->ne[0];
 
-    (void)thread;
     for (size_t c = first; c < end; c++)
         dequant_quantize(&weights->type->product->form,
                          products->x + (products->first_column + c) * width, width, activations + c,
@@ -209,11 +207,10 @@ static void quantize_columns(void *context, size_t first, size_t end, unsigned t
 }
 
 /* Multiply groups of DEQUANT_PANEL_ROWS rows, counted through the products in order. */
-static void multiply_panels(void *context, size_t first, size_t end, unsigned thread)
+static void multiply_panels(void *context, size_t first, size_t end)
 {
     const struct products *products = context;
 
-    (void)thread;
     for (uint64_t group = first; group < end; group++) {
         const struct run_product *product = products->list;
         uint64_t in_product = group;

@@ -44,11 +44,10 @@ struct call {
     float *out;
 };
 
-static void norm_rows(void *context, size_t first, size_t end, unsigned thread)
+static void norm_rows(void *context, size_t first, size_t end)
 {
     const struct call *call = context;
 
-    (void)thread;
     for (size_t i = first; i < end; i++) {
         const size_t at = i % call->n_groups * call->width;
 

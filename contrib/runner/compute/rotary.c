@@ -85,11 +85,10 @@ struct call {
     uint64_t position; /* of the first token */
 };
 
-static void rotate_tokens(void *context, size_t first, size_t end, unsigned thread)
+static void rotate_tokens(void *context, size_t first, size_t end)
 {
     const struct call *call = context;
 
-    (void)thread;
     for (size_t i = first; i < end; i++)
         rotate_token(call->rotary, call->x + i * call->stride, call->n_heads, call->width,
                      call->position + i);

@@ -40,11 +40,10 @@ static void scan_channel(struct run_scan *scan, const struct run_scan_rows *rows
     }
 }
 
-static void scan_channels(void *context, size_t first, size_t end, unsigned thread)
+static void scan_channels(void *context, size_t first, size_t end)
 {
     const struct scan_call *call = context;
 
-    (void)thread;
     for (size_t head = first; head < end; head++)
         scan_channel(call->scan, call->rows, head, call->n, call->out);
 }
@@ -80,11 +79,10 @@ static void scan_head(struct run_scan *scan, const struct run_scan_rows *rows, s
     }
 }
 
-static void scan_heads(void *context, size_t first, size_t end, unsigned thread)
+static void scan_heads(void *context, size_t first, size_t end)
 {
     const struct scan_call *call = context;
 
-    (void)thread;
     for (size_t head = first; head < end; head++)
         scan_head(call->scan, call->rows, head, call->n, call->out);
 }

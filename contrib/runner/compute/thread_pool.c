@@ -57,6 +57,8 @@ static struct {
 /* In a body, or in a thread of the pool that runs nothing else. */
 static _Thread_local bool is_inside;
 
+static _Thread_local unsigned thread_number;
+
 static unsigned n_free(uint64_t state)
 {
     return state / ONE_FREE % (MAX_PIECES + 1U);
@@ -111,7 +113,7 @@ static struct piece next_piece(uint64_t state)
 }
 
 /* Take free pieces and compute them until none is left. Returns the state after that. */
-static uint64_t work(unsigned thread)
+static uint64_t work(void)
 {
     uint64_t state = atomic_load(&pool.state), next;
     bool is_working = false;
@@ -127,7 +129,7 @@ static uint64_t work(unsigned thread)
             continue;
         is_working = takes_one;
         if (takes_one)
-            piece.body(piece.context, piece.first, piece.end, thread);
+            piece.body(piece.context, piece.first, piece.end);
         state = takes_one ? atomic_load(&pool.state) : next;
     }
     return state;
@@ -158,14 +160,13 @@ static void wait_for_work(void)
 
 static void *serve(void *argument)
 {
-    const unsigned thread = (unsigned)(uintptr_t)argument;
-
+    thread_number = (unsigned)(uintptr_t)argument;
     is_inside = true;
     for (;;) {
         wait_for_work();
         if (atomic_load(&pool.is_ending))
             return NULL;
-        if (is_done(work(thread)) && atomic_exchange(&pool.is_caller_waiting, 0))
+        if (is_done(work()) && atomic_exchange(&pool.is_caller_waiting, 0))
             wake(&pool.is_caller_waiting, 1);
     }
 }
@@ -237,6 +238,11 @@ unsigned run_thread_pool_size(void)
     return pool.n_workers + 1;
 }
 
+unsigned run_thread_number(void)
+{
+    return thread_number;
+}
+
 void run_parallel_for(size_t n, size_t grain, run_parallel_body *body, void *context)
 {
     const size_t n_grains = n / grain + (n % grain != 0);
@@ -244,13 +250,13 @@ void run_parallel_for(size_t n, size_t grain, run_parallel_body *body, void *con
 
     if (n_grains <= 1 || pool.n_workers == 0 || is_inside) {
         if (n > 0)
-            body(context, 0, n, 0);
+            body(context, 0, n);
         return;
     }
     grain *= per_piece;
     is_inside = true;
     begin_region(n, grain, (unsigned)(n / grain + (n % grain != 0)), body, context);
-    if (!is_done(work(0)))
+    if (!is_done(work()))
         wait_for_others();
     is_inside = false;
 }

@@ -10,12 +10,8 @@
 
 #define RUN_MAX_THREADS 4096
 
-/*
- * Compute items `first` to `end` - 1. `thread` is the number of the calling thread, less than
- * run_thread_pool_size(); two calls at the same time have different numbers, so it can index
- * scratch memory of the call to run_parallel_for().
- */
-typedef void run_parallel_body(void *context, size_t first, size_t end, unsigned thread);
+/* Compute items `first` to `end` - 1. */
+typedef void run_parallel_body(void *context, size_t first, size_t end);
 
 /*
  * Start a pool of n_threads threads, 1 to RUN_MAX_THREADS: the caller and new ones. If the system
@@ -28,6 +24,13 @@ void run_thread_pool_end(void);
 
 /* Return the number of threads, with the caller; 1 without a pool. */
 unsigned run_thread_pool_size(void);
+
+/*
+ * Return the number of the calling thread, less than run_thread_pool_size(); 0 in the caller. Two
+ * bodies that run at the same time have different numbers, so it can index scratch memory of the
+ * call to run_parallel_for().
+ */
+unsigned run_thread_number(void);
 
 /*
  * Call `body` for all items 0 to n - 1, each exactly once, in pieces of `grain` adjacent items, or

@@ -140,11 +140,12 @@ struct call {
 };
 
 /* Fill in lists of the selection. */
-static void select_lists(void *context, size_t first_list, size_t end_list, unsigned thread)
+static void select_lists(void *context, size_t first_list, size_t end_list)
 {
     const struct call *call = context;
     const struct run_index *index = call->index;
     const struct run_selection *selection = call->selection;
+    const unsigned thread = run_thread_number();
     float *products = call->products + thread * call->n_all;
     struct candidate *candidates = call->candidates + thread * call->n_all;
 

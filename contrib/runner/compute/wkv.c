@@ -17,7 +17,7 @@ struct call_4 {
     float *out;
 };
 
-static void walk_channels(void *context, size_t first_tile, size_t end_tile, unsigned thread)
+static void walk_channels(void *context, size_t first_tile, size_t end_tile)
 {
     const struct call_4 *call = context;
     const size_t width = call->wkv->width, first = first_tile * TILE;
@@ -25,7 +25,6 @@ static void walk_channels(void *context, size_t first_tile, size_t end_tile, uns
     float *numerators = call->wkv->sums, *denominators = numerators + width;
     float *exponents = call->wkv->exponents;
 
-    (void)thread;
     for (size_t t = 0; t < call->n; t++)
         run_kernels()->wkv4_step(numerators + first, denominators + first, exponents + first,
                                  end - first, call->decay + first, call->bonus + first,
@@ -76,11 +75,10 @@ static void walk_tile(const struct call *call, size_t head, size_t first)
     }
 }
 
-static void walk_tiles(void *context, size_t first, size_t end, unsigned thread)
+static void walk_tiles(void *context, size_t first, size_t end)
 {
     const struct call *call = context;
 
-    (void)thread;
     for (size_t i = first; i < end; i++)
         walk_tile(call, i / call->n_tiles, i % call->n_tiles * TILE);
 }

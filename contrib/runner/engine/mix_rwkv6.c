@@ -165,11 +165,10 @@ static int multiply(const struct rwkv6_layer *layer, const struct run_pass *pass
 }
 
 /* decay = exp(-exp(decay)) */
-static void finish_decay(void *context, size_t first, size_t end, unsigned thread)
+static void finish_decay(void *context, size_t first, size_t end)
 {
     float *decay = context;
 
-    (void)thread;
     for (size_t i = first; i < end; i++)
         decay[i] = expf(-expf(decay[i]));
 }

@@ -120,11 +120,10 @@ static const float *make_input(const struct rwkv7_layer *layer, const struct run
     return work->input;
 }
 
-static void finish_decay(void *context, size_t first, size_t end, unsigned thread)
+static void finish_decay(void *context, size_t first, size_t end)
 {
     float *w = context;
 
-    (void)thread;
     for (size_t i = first; i < end; i++)
         w[i] = expf(-run_sigmoid(w[i]) / sqrtf((float)M_E));
 }
@@ -198,11 +197,10 @@ static void make_head(const struct rwkv7_layer *layer, const struct work *work, 
     }
 }
 
-static void make_heads(void *context, size_t first, size_t end, unsigned thread)
+static void make_heads(void *context, size_t first, size_t end)
 {
     const struct heads *heads = context;
 
-    (void)thread;
     for (size_t head = first; head < end; head++)
         make_head(heads->layer, heads->work, head);
 }
@@ -227,14 +225,13 @@ static int make_keys(const struct rwkv7_layer *layer, const struct run_pass *pas
 }
 
 /* found += v · (sum of r · k · bonus), head by head: the token's own contribution. */
-static void add_bonus(void *context, size_t first, size_t end, unsigned thread)
+static void add_bonus(void *context, size_t first, size_t end)
 {
     const struct heads *heads = context;
     const struct rwkv7_layer *layer = heads->layer;
     const struct work *work = heads->work;
     const size_t width = layer->wkv.width, n_head = layer->wkv.n_head;
 
-    (void)thread;
     for (size_t head = first; head < end; head++) {
         const size_t at = head * width;
         const float *bonus = layer->bonus + head % n_head * width;

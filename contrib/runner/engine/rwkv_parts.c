@@ -99,12 +99,11 @@ struct shift_call {
     float *difference;
 };
 
-static void subtract_rows(void *context, size_t first, size_t end, unsigned thread)
+static void subtract_rows(void *context, size_t first, size_t end)
 {
     const struct shift_call *call = context;
     const size_t width = call->shift->width;
 
-    (void)thread;
     for (size_t t = first; t < end; t++) {
         const float *row = call->x + t * width;
         const float *before = t == 0 ? call->shift->last : row - width;
@@ -132,12 +131,11 @@ struct lerp_call {
     float *out;
 };
 
-static void lerp_rows(void *context, size_t first, size_t end, unsigned thread)
+static void lerp_rows(void *context, size_t first, size_t end)
 {
     const struct lerp_call *call = context;
     const size_t width = call->width;
 
-    (void)thread;
     for (size_t t = first; t < end; t++)
         for (size_t i = 0; i < width; i++)
             call->out[t * width + i] =

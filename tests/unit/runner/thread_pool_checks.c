@@ -25,9 +25,10 @@ struct region {
     atomic_uint n_pieces, n_wrong;              /* bodies called, and those with wrong arguments */
 };
 
-static void count_items(void *context, size_t first, size_t end, unsigned thread)
+static void count_items(void *context, size_t first, size_t end)
 {
     struct region *region = context;
+    const unsigned thread = run_thread_number();
     const size_t n = region->n, grain = region->grain;
 
     atomic_fetch_add(&region->n_pieces, 1);
