@@ -12,8 +12,7 @@
  *
  * Source of the layouts: ggml-common.h and ggml-quants.c of ggml.
  */
-#ifndef GGUFS_DEQUANT_BLOCKS_H
-#define GGUFS_DEQUANT_BLOCKS_H
+#pragma once
 
 #include <assert.h>
 #include <stdint.h>
@@ -339,5 +338,3 @@ struct dequant_nvfp4 {
     uint8_t scales[DEQUANT_NVFP4_BLOCK / 16];
     uint8_t qs[DEQUANT_NVFP4_BLOCK / 16][8];
 } DEQUANT_PACKED_BYTES(nvfp4, 36);
-
-#endif

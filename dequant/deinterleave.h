@@ -3,8 +3,7 @@
  * the type NAME as blocks of a plain type with the same values. Most bits only change places; some
  * types code their signs in another way.
  */
-#ifndef GGUFS_DEQUANT_DEINTERLEAVE_H
-#define GGUFS_DEQUANT_DEINTERLEAVE_H
+#pragma once
 
 #include "dequant/deinterleave_words.h"
 #include "dequant/iq_blocks.h"
@@ -365,5 +364,3 @@ static inline void iq4_xs_r8_deinterleave(const struct dequant_iq4_xs_r8 *restri
         for (size_t i = 0; i < n_blocks; i++)                                                      \
             type##_deinterleave(&block[i], index, to[i]);                                          \
     }
-
-#endif

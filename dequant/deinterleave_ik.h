@@ -1,6 +1,5 @@
 /* Takes rows apart as deinterleave.h does, for types whose plain type is ik_llama.cpp's. */
-#ifndef GGUFS_DEQUANT_DEINTERLEAVE_IK_H
-#define GGUFS_DEQUANT_DEINTERLEAVE_IK_H
+#pragma once
 
 #include "dequant/deinterleave.h"
 #include "dequant/ik_k_blocks.h"
@@ -135,5 +134,3 @@ static inline void iq5_ks_r4_deinterleave(const struct dequant_iq5_ks_r4 *restri
     DO(set, iq5_k_r4, iq5_k, 1, DEQUANT_SUPERBLOCK, 0)                                             \
     DO(set, iq5_ks_r4, iq5_ks, 1, DEQUANT_SUPERBLOCK, 4)                                           \
     DO(set, q8_kv_r8, q8_kv, 1, DEQUANT_BLOCK, 4)
-
-#endif

@@ -2,8 +2,7 @@
  * Words for taking interleaved rows apart. A word is the codes of four consecutive elements, a byte
  * each; a vector of four words is the codes of 16 elements.
  */
-#ifndef GGUFS_DEQUANT_DEINTERLEAVE_WORDS_H
-#define GGUFS_DEQUANT_DEINTERLEAVE_WORDS_H
+#pragma once
 
 #include "dequant/ik_row_blocks.h"
 
@@ -163,5 +162,3 @@ static inline void put_bits(const struct dequant_r4_bits qh[DEQUANT_N_32], size_
         all |= (get_word(qh[s].bytes[k]) >> shifts & EACH_BYTE(1)) << s;
     memcpy(to, &all, sizeof all);
 }
-
-#endif

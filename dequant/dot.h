@@ -1,6 +1,5 @@
 /* The summation order of dot products, part of the contract of dequant_dot_fn (dequant/types.h). */
-#ifndef GGUFS_DEQUANT_DOT_H
-#define GGUFS_DEQUANT_DOT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -14,5 +13,3 @@ static inline float dequant_dot_sum(float lanes[DEQUANT_DOT_LANES])
             lanes[i] += lanes[i + half];
     return lanes[0];
 }
-
-#endif

@@ -7,8 +7,7 @@
  * llama-turboquant, ggml-common.h and iqk_quantize.cpp of ik_llama.cpp before 2025-01-27, and
  * ggml-cpu-aarch64.c of llama.cpp of November 2024 (IQ4_NL_4_4).
  */
-#ifndef GGUFS_DEQUANT_FORK_BLOCKS_H
-#define GGUFS_DEQUANT_FORK_BLOCKS_H
+#pragma once
 
 #include "dequant/ik_row_blocks.h"
 
@@ -131,5 +130,3 @@ struct dequant_iq4_xs_r4 {
     uint8_t scales_low[16];
     struct dequant_r4_nibbles qs[DEQUANT_N_32];
 } DEQUANT_PACKED_BYTES(iq4_xs_r4, DEQUANT_R4_ROWS * 136UL);
-
-#endif

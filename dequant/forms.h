@@ -36,8 +36,7 @@
  *     sum = fma(d, scaled, sum)
  *     sum = fma(m, least, sum)                               for types with minima
  */
-#ifndef GGUFS_DEQUANT_FORMS_H
-#define GGUFS_DEQUANT_FORMS_H
+#pragma once
 
 #include "dequant/sets.h"
 
@@ -151,5 +150,3 @@ typedef void dequant_multiply_fn(const struct dequant_form *form, const struct d
 /* Quantize DEQUANT_PANEL_ELEMENTS floats. Blocks of block_elements, a multiple of 32, share dx. */
 typedef void dequant_quantize_fn(const float *x, size_t block_elements,
                                  struct dequant_activations *out);
-
-#endif

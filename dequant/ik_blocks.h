@@ -6,8 +6,7 @@
  *
  * Source of the layouts: ggml-common.h and iqk_quantize.cpp of ik_llama.cpp.
  */
-#ifndef GGUFS_DEQUANT_IK_BLOCKS_H
-#define GGUFS_DEQUANT_IK_BLOCKS_H
+#pragma once
 
 #include "dequant/blocks.h"
 #include "dequant/small_floats.h"
@@ -96,5 +95,3 @@ static inline int dequant_ks_shift(uint8_t scale)
 {
     return 4 * (scale & 1);
 }
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Source of the layouts: ggml-common.h, ggml-quants.c and iqk_quantize.cpp of ik_llama.cpp.
  */
-#ifndef GGUFS_DEQUANT_IK_K_BLOCKS_H
-#define GGUFS_DEQUANT_IK_K_BLOCKS_H
+#pragma once
 
 #include "dequant/ik_blocks.h"
 
@@ -234,5 +233,3 @@ struct dequant_q6_0 {
 struct dequant_q8_kv {
     int8_t qs[DEQUANT_BLOCK];
 } DEQUANT_PACKED_BYTES(q8_kv, 32);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Source of the layouts: ggml-common.h and iqk_quantize.cpp of ik_llama.cpp.
  */
-#ifndef GGUFS_DEQUANT_IK_KT_BLOCKS_H
-#define GGUFS_DEQUANT_IK_KT_BLOCKS_H
+#pragma once
 
 #include "dequant/ik_blocks.h"
 
@@ -97,5 +96,3 @@ struct dequant_iq4_kt {
     uint8_t seeds_low[DEQUANT_SUPERBLOCK / 4];
     uint8_t seeds_high[DEQUANT_SUPERBLOCK / 8];
 } DEQUANT_PACKED_BYTES(iq4_kt, 128);
-
-#endif

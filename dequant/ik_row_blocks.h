@@ -9,8 +9,7 @@
  * Source of the layouts: ggml-common.h and iqk_quantize.cpp of ik_llama.cpp; ggml-aarch64.c of ggml
  * for the types that ggml had.
  */
-#ifndef GGUFS_DEQUANT_IK_ROW_BLOCKS_H
-#define GGUFS_DEQUANT_IK_ROW_BLOCKS_H
+#pragma once
 
 #include "dequant/ik_blocks.h"
 
@@ -431,5 +430,3 @@ struct dequant_iq5_ks_r4 {
     struct dequant_r4_nibbles qs[DEQUANT_N_32];
     struct dequant_r4_bits qh[DEQUANT_N_32];
 } DEQUANT_PACKED_BYTES(iq5_ks_r4, DEQUANT_R4_ROWS * 168UL);
-
-#endif

@@ -3,8 +3,7 @@
  * it use dequant_iq4_values (dequant/iq_grids.h). Source: the tables published in ik_llama.cpp's
  * ggml-common.h.
  */
-#ifndef GGUFS_DEQUANT_IK_TABLES_H
-#define GGUFS_DEQUANT_IK_TABLES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ extern const int8_t dequant_iq6_k_values[64];
 
 /* IQ2_KL: a code stands for a pair of elements. [0] has the even element's value, [1] the odd's. */
 extern const int8_t dequant_iq2_kl_values[2][32];
-
-#endif

@@ -6,8 +6,7 @@
  * per element. "signs of k : 7" is a sign byte without its top bit, the sign of the run's last
  * element, which makes the number of minus signs even.
  */
-#ifndef GGUFS_DEQUANT_IQ_BLOCKS_H
-#define GGUFS_DEQUANT_IQ_BLOCKS_H
+#pragma once
 
 #include "dequant/blocks.h"
 
@@ -157,5 +156,3 @@ static inline unsigned dequant_even_signs(unsigned signs)
     signs &= 127;
     return signs | (unsigned)__builtin_parity(signs) << 7;
 }
-
-#endif

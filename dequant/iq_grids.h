@@ -5,8 +5,7 @@
  * A grid entry holds the values of a run of elements, a byte each, the first element in the lowest
  * byte. The bytes of the IQ2 and IQ3 grids are positive; IQ1's bytes are -1 (0xff), 0 and 1.
  */
-#ifndef GGUFS_DEQUANT_IQ_GRIDS_H
-#define GGUFS_DEQUANT_IQ_GRIDS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ extern const uint32_t dequant_iq3_xxs_grid[256];
 extern const uint32_t dequant_iq3_s_grid[512];
 
 extern const uint64_t dequant_iq1_grid[2048]; /* IQ1_S and IQ1_M */
-
-#endif

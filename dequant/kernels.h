@@ -2,8 +2,7 @@
  * Calls the functions of the type table in the kernel set for this CPU. The set is chosen once, at
  * the start. Results are the same to the bit in all sets.
  */
-#ifndef GGUFS_DEQUANT_KERNELS_H
-#define GGUFS_DEQUANT_KERNELS_H
+#pragma once
 
 #include "dequant/rows.h"
 
@@ -63,5 +62,3 @@ void dequant_dot_rows(const struct dequant_type *type, const void *w, size_t w_s
 /* Dot products of rows of floats by the chosen kernels; see dequant_dot_fn. Strides in floats. */
 void dequant_dot(const float *w, size_t w_stride, size_t n_rows, const float *x, size_t x_stride,
                  size_t n_columns, size_t n, float *out, size_t out_stride);
-
-#endif

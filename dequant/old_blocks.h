@@ -8,8 +8,7 @@
  *
  * Source of the layouts: ggml.h and ggml.c of llama.cpp from March to June 2023.
  */
-#ifndef GGUFS_DEQUANT_OLD_BLOCKS_H
-#define GGUFS_DEQUANT_OLD_BLOCKS_H
+#pragma once
 
 #include "dequant/blocks.h"
 
@@ -82,5 +81,3 @@ struct dequant_old_q8_0 {
     float d;
     int8_t qs[DEQUANT_BLOCK];
 } DEQUANT_PACKED_BYTES(old_q8_0, 36);
-
-#endif

@@ -1,6 +1,5 @@
 /* Products of quantized weights and activations in integers; dequant/forms.h defines them. */
-#ifndef GGUFS_DEQUANT_PRODUCTS_H
-#define GGUFS_DEQUANT_PRODUCTS_H
+#pragma once
 
 #include "dequant/types.h"
 
@@ -51,5 +50,3 @@ void dequant_multiply(const struct dequant_form *form, const struct dequant_pane
 void dequant_multiply_column(const struct dequant_type *type, const uint8_t *rows, size_t row_bytes,
                              size_t n_rows, size_t n_elements, const struct dequant_activations *x,
                              float sums[DEQUANT_PANEL_ROWS]);
-
-#endif

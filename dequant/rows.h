@@ -3,8 +3,7 @@
  * rows and tail. Elements are counted through the tensor in row-major order: element row *
  * row_elements + i is number i of that row.
  */
-#ifndef GGUFS_DEQUANT_ROWS_H
-#define GGUFS_DEQUANT_ROWS_H
+#pragma once
 
 #include "dequant/types.h"
 
@@ -53,5 +52,3 @@ struct dequant_span {
  */
 struct dequant_span dequant_span_of(const struct dequant_type *type, struct dequant_shape shape,
                                     uint64_t first, uint64_t end, uint64_t max_bytes);
-
-#endif

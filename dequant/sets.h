@@ -3,8 +3,7 @@
  * sets, from the plainest to the best. For each vector set, the sources in dequant/kernels/ are
  * compiled once more, with DEQUANT_SET as the set's name (KERNEL_SETS in the Makefile).
  */
-#ifndef GGUFS_DEQUANT_SETS_H
-#define GGUFS_DEQUANT_SETS_H
+#pragma once
 
 /* Expands DO(set, name) for every vector set. */
 #if defined(__x86_64__)
@@ -22,5 +21,3 @@ enum {
     DEQUANT_SET_scalar,
     DEQUANT_VECTOR_SETS(DEQUANT_SET_NUMBER, ) DEQUANT_SETS /* their number */
 };
-
-#endif

@@ -7,8 +7,7 @@
  * rounded before it is multiplied by q. Anything that is exact (integers, signs, conversions of
  * integers below 2^24) may be done in any order.
  */
-#ifndef GGUFS_DEQUANT_SLOTS_H
-#define GGUFS_DEQUANT_SLOTS_H
+#pragma once
 
 #include "dequant/forms.h"
 #include "dequant/types.h"
@@ -179,5 +178,3 @@ bool dequant_f16_at_limit(const struct dequant_type *type, const void *block);
 bool dequant_iq1_m_at_limit(const struct dequant_type *type, const void *block);
 bool dequant_mxfp4_at_limit(const struct dequant_type *type, const void *block);
 bool dequant_nvfp4_at_limit(const struct dequant_type *type, const void *block);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * They use integers and exact arithmetic only, so they give the same bits on every CPU.
  */
-#ifndef GGUFS_DEQUANT_SMALL_FLOATS_H
-#define GGUFS_DEQUANT_SMALL_FLOATS_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -123,5 +122,3 @@ static inline float dequant_half_ue4m3_to_f32(uint8_t bits)
         return (float)fraction * 0x1p-10F;
     return dequant_float_of_bits(((exponent + 127 - 7 - 1) << 23) | (fraction << 20));
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Row headers, and the position of a row among rows that are stored together. */
-#ifndef GGUFS_DEQUANT_STORED_ROW_H
-#define GGUFS_DEQUANT_STORED_ROW_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ struct dequant_row {
     const void *headers; /* of the group, or the tail; dequant_headers_bytes(), any alignment */
     uint32_t index;      /* of the row in its group, below interleave_rows */
 };
-
-#endif

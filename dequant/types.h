@@ -5,8 +5,7 @@
  * little-endian and may start at any address. Nothing here allocates or blocks, and apart from the
  * choice of kernels (dequant/kernels.h) nothing keeps state: any thread may call any function.
  */
-#ifndef GGUFS_DEQUANT_TYPES_H
-#define GGUFS_DEQUANT_TYPES_H
+#pragma once
 
 #include "dequant/forms.h"
 #include "dequant/sets.h"
@@ -247,5 +246,3 @@ bool dequant_has_byte_order(const struct dequant_type *type);
  */
 void dequant_swap_blocks(const struct dequant_type *type, const void *restrict blocks,
                          void *restrict out, size_t n_blocks);
-
-#endif

@@ -2,8 +2,7 @@
  * Resolves ambiguous type ids: ids that several programs assigned to different types. Each type is
  * a candidate, see dequant_candidate_at(); the sizes of the tensors' data distinguish most of them.
  */
-#ifndef GGUFS_GGUF_AMBIGUOUS_TYPES_H
-#define GGUFS_GGUF_AMBIGUOUS_TYPES_H
+#pragma once
 
 #include "gguf/model.h"
 
@@ -25,5 +24,3 @@ int gguf_resolve_types(struct gguf_model *model, const struct gguf_open_options 
  */
 int gguf_add_type_choice(struct gguf_open_options *options, const char *text,
                          struct gguf_report *report);
-
-#endif

@@ -1,6 +1,5 @@
 /* The rules for the places of tensor data in the files of a model. */
-#ifndef GGUFS_GGUF_BOUNDS_H
-#define GGUFS_GGUF_BOUNDS_H
+#pragma once
 
 #include "gguf/model.h"
 
@@ -11,5 +10,3 @@
  * no tensor. Returns 0 even after errors in the file, or -ENOMEM, reported as well.
  */
 int gguf_check_bounds(struct gguf_model *model, struct gguf_report *report);
-
-#endif

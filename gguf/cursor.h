@@ -6,8 +6,7 @@
  * function that fails leaves the cursor where it was and the result unwritten, and sets the
  * cursor's `failure`, which gguf_cursor_fail() turns into a message.
  */
-#ifndef GGUFS_GGUF_CURSOR_H
-#define GGUFS_GGUF_CURSOR_H
+#pragma once
 
 #include "gguf/file.h"
 #include "gguf/report.h"
@@ -101,5 +100,3 @@ int gguf_cursor_fail(const struct gguf_cursor *cursor, struct gguf_place place, 
 /* The same for a string, after gguf_cursor_string() failed. */
 int gguf_cursor_fail_string(const struct gguf_cursor *cursor, struct gguf_place place,
                             const char *what, struct gguf_report *report);
-
-#endif

@@ -1,6 +1,5 @@
 /* The values of edits: text and JSON to the values of a model. */
-#ifndef GGUFS_GGUF_EDIT_VALUES_H
-#define GGUFS_GGUF_EDIT_VALUES_H
+#pragma once
 
 #include "gguf/report.h"
 #include "gguf/support/arrays.h"
@@ -53,5 +52,3 @@ int gguf_edit_value_make(struct gguf_edit_value *value, struct gguf_string key,
  */
 int gguf_edit_parse_json(const char *text, size_t length_bytes, const char *place,
                          struct cJSON **json, struct gguf_report *report);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * The functions return 0 or a negative errno with the reason in `report`.
  */
-#ifndef GGUFS_GGUF_EDITS_H
-#define GGUFS_GGUF_EDITS_H
+#pragma once
 
 #include "gguf/edit_values.h"
 #include "gguf/model.h"
@@ -63,5 +62,3 @@ int gguf_edits_apply(const struct gguf_edits *edits, struct gguf_model *model,
                      struct gguf_report *report);
 
 void gguf_edits_free(struct gguf_edits *edits);
-
-#endif

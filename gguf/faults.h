@@ -2,8 +2,7 @@
  * Faults on mapped files: a page that cannot be read, because the file became shorter or its disk
  * fails, raises SIGBUS in the thread that touches it.
  */
-#ifndef GGUFS_GGUF_FAULTS_H
-#define GGUFS_GGUF_FAULTS_H
+#pragma once
 
 /*
  * Install the handler for SIGBUS, once per process. It passes faults in other memory on to the
@@ -17,5 +16,3 @@ int gguf_faults_catch(void);
  * calls do not nest.
  */
 int gguf_faults_guard(void (*touch)(void *argument), void *argument);
-
-#endif

@@ -4,8 +4,7 @@
  * Functions return 0 or a negative errno unless they say otherwise. Any thread may call those that
  * take a const file.
  */
-#ifndef GGUFS_GGUF_FILE_H
-#define GGUFS_GGUF_FILE_H
+#pragma once
 
 #include "gguf/header.h"
 #include "gguf/source.h"
@@ -62,5 +61,3 @@ unsigned gguf_file_generation(const struct gguf_file *file);
 
 /* Return the modification time at the opening or at the last increase of the generation. */
 struct timespec gguf_file_modified(const struct gguf_file *file);
-
-#endif

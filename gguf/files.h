@@ -5,8 +5,7 @@
  * The shards of a split model, or the parts of one from before GGUF, lie in one directory. The user
  * may name any of them; the others are found by its name, see gguf/support/shard_names.h.
  */
-#ifndef GGUFS_GGUF_FILES_H
-#define GGUFS_GGUF_FILES_H
+#pragma once
 
 #include "gguf/model.h"
 
@@ -47,5 +46,3 @@ int gguf_files_open(const char *path, const struct gguf_open_options *options,
 
 /* Close the files that no model has taken over. */
 void gguf_files_close(struct gguf_files *files);
-
-#endif

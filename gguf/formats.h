@@ -5,8 +5,7 @@
  * gguf_header_finish(). The model owns all memory that the parser allocates; it is freed if the
  * parser fails.
  */
-#ifndef GGUFS_GGUF_FORMATS_H
-#define GGUFS_GGUF_FORMATS_H
+#pragma once
 
 #include "gguf/model.h"
 
@@ -48,5 +47,3 @@ int gguf_parse_rwkv(struct gguf_model *model, const struct gguf_open_options *op
 bool gguf_probe_ggml(const struct gguf_start *start);
 int gguf_parse_ggml(struct gguf_model *model, const struct gguf_open_options *options,
                     struct gguf_report *report);
-
-#endif

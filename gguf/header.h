@@ -3,8 +3,7 @@
  * copied once, in steps, and parsed from the copy, so that a file that changes meanwhile cannot
  * contradict itself. The copy does not move: pointers into it stay valid until gguf_header_free().
  */
-#ifndef GGUFS_GGUF_HEADER_H
-#define GGUFS_GGUF_HEADER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -82,5 +81,3 @@ void gguf_header_finish(struct gguf_header *header, uint64_t end_offset);
 int gguf_header_compare(const struct gguf_header *header, const struct gguf_source *source);
 
 void gguf_header_free(struct gguf_header *header);
-
-#endif

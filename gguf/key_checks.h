@@ -1,6 +1,5 @@
 /* Checks keys against the tensors and other keys that they must fit. */
-#ifndef GGUFS_GGUF_KEY_CHECKS_H
-#define GGUFS_GGUF_KEY_CHECKS_H
+#pragma once
 
 #include "gguf/model.h"
 
@@ -32,5 +31,3 @@ void gguf_check_needed_keys(const struct gguf_model *model, struct gguf_report *
  * token has, other than -1: llama.cpp uses its default instead.
  */
 void gguf_check_vocabulary(const struct gguf_model *model, struct gguf_report *report);
-
-#endif

@@ -1,6 +1,5 @@
 /* Finds the model inside a larger file, for example a llamafile. */
-#ifndef GGUFS_GGUF_LOCATE_H
-#define GGUFS_GGUF_LOCATE_H
+#pragma once
 
 #include "gguf/formats.h"
 
@@ -22,5 +21,3 @@ void gguf_note_range(const struct gguf_open_options *options, struct gguf_report
  * reason in `report`. A note lists each model if there are several.
  */
 int gguf_locate_in_zip(struct gguf_file *file, struct gguf_report *report);
-
-#endif

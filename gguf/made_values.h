@@ -1,6 +1,5 @@
 /* Metadata values that are computed, not read from a file. They point to memory of the model. */
-#ifndef GGUFS_GGUF_MADE_VALUES_H
-#define GGUFS_GGUF_MADE_VALUES_H
+#pragma once
 
 #include "gguf/model.h"
 
@@ -36,5 +35,3 @@ void gguf_put_u32(struct gguf_array_builder *builder, uint32_t number);
 uint8_t *gguf_put_string(struct gguf_array_builder *builder, uint64_t length_bytes);
 void gguf_add_array(struct gguf_key_adder *adder, const char *name,
                     const struct gguf_array_builder *builder);
-
-#endif

@@ -3,8 +3,7 @@
  * gguf_open() has returned, and never changes after that, so any thread may read it without a lock.
  * Names and values lie in memory of the model; only tensor data are read from its files.
  */
-#ifndef GGUFS_GGUF_MODEL_H
-#define GGUFS_GGUF_MODEL_H
+#pragma once
 
 #include "dequant/types.h"
 #include "gguf/file.h"
@@ -225,5 +224,3 @@ const struct gguf_key *gguf_find_key(const struct gguf_model *model, const char 
 
 /* Return the first key whose name begins with `prefix`, or NULL. */
 const struct gguf_key *gguf_find_key_group(const struct gguf_model *model, const char *prefix);
-
-#endif

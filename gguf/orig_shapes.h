@@ -5,8 +5,7 @@
  * integers with the slowest dimension first. (ComfyUI-GGUF, tools/convert.py and loader.py:
  * https://github.com/city96/ComfyUI-GGUF)
  */
-#ifndef GGUFS_GGUF_ORIG_SHAPES_H
-#define GGUFS_GGUF_ORIG_SHAPES_H
+#pragma once
 
 #include "gguf/model.h"
 
@@ -23,5 +22,3 @@ struct gguf_shape {
  */
 int gguf_find_orig_shapes(const struct gguf_model *model, struct gguf_shape **shapes,
                           struct gguf_report *report);
-
-#endif

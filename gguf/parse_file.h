@@ -1,6 +1,5 @@
 /* Parses one file of a model. */
-#ifndef GGUFS_GGUF_PARSE_FILE_H
-#define GGUFS_GGUF_PARSE_FILE_H
+#pragma once
 
 #include "gguf/files.h"
 #include "gguf/model.h"
@@ -31,5 +30,3 @@ struct gguf_parsed_files {
  */
 int gguf_parse_other_files(struct gguf_parsed_files *parsed, struct gguf_files *files,
                            const struct gguf_open_options *options, struct gguf_report *report);
-
-#endif

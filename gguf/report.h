@@ -5,8 +5,7 @@
  * error makes the file unusable. After a warning, what is read may not be what the model's maker
  * meant; a note is harmless.
  */
-#ifndef GGUFS_GGUF_REPORT_H
-#define GGUFS_GGUF_REPORT_H
+#pragma once
 
 #include "gguf/rules.h"
 #include "gguf/support/strings.h"
@@ -80,5 +79,3 @@ void gguf_warning(struct gguf_report *report, enum gguf_rule rule, struct gguf_p
 /* Add a note. */
 void gguf_note(struct gguf_report *report, enum gguf_rule rule, struct gguf_place place,
                const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-#endif

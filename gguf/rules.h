@@ -4,8 +4,7 @@
  *
  * To add a rule: a value here, its row in gguf/rules.c, and its entry in ggufs.1.
  */
-#ifndef GGUFS_GGUF_RULES_H
-#define GGUFS_GGUF_RULES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -91,5 +90,3 @@ struct gguf_rule_text {
 
 /* Return the texts of a rule. */
 const struct gguf_rule_text *gguf_rule_text(enum gguf_rule rule);
-
-#endif

@@ -9,8 +9,7 @@
  * Each shard is a whole GGUF file with tensors of its own. The first shard has the model's
  * metadata. The other shards have little more than the keys above; their other keys are ignored.
  */
-#ifndef GGUFS_GGUF_SHARDS_H
-#define GGUFS_GGUF_SHARDS_H
+#pragma once
 
 #include "gguf/model.h"
 
@@ -24,5 +23,3 @@ struct gguf_files;
  */
 int gguf_shards_join(struct gguf_model **model, struct gguf_files *files,
                      const struct gguf_open_options *options, struct gguf_report *report);
-
-#endif

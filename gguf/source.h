@@ -7,8 +7,7 @@
  * Functions return 0 or a negative errno unless they say otherwise. Any thread may call those that
  * take a const source.
  */
-#ifndef GGUFS_GGUF_SOURCE_H
-#define GGUFS_GGUF_SOURCE_H
+#pragma once
 
 #include "gguf/report.h"
 #include "gguf/support/file_status.h"
@@ -158,5 +157,3 @@ extern const struct gguf_source_kind gguf_read_file;
  * now.
  */
 extern const struct gguf_source_kind gguf_growing_file;
-
-#endif

@@ -1,6 +1,5 @@
 /* Sorts the tensors of a model by name or by place. */
-#ifndef GGUFS_GGUF_TENSOR_ORDER_H
-#define GGUFS_GGUF_TENSOR_ORDER_H
+#pragma once
 
 #include "gguf/model.h"
 
@@ -19,5 +18,3 @@ const struct gguf_tensor **gguf_tensors_by_offset(const struct gguf_model *model
 /* Return a tensor of that name among `n_tensors` ones sorted by name, or NULL. */
 const struct gguf_tensor *gguf_find_tensor(const struct gguf_tensor *const *by_name,
                                            uint64_t n_tensors, struct gguf_string name);
-
-#endif

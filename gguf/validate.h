@@ -1,6 +1,5 @@
 /* The rules for every model, whatever its format. */
-#ifndef GGUFS_GGUF_VALIDATE_H
-#define GGUFS_GGUF_VALIDATE_H
+#pragma once
 
 #include "gguf/model.h"
 
@@ -27,5 +26,3 @@ int gguf_validate_size(struct gguf_tensor *tensor, struct gguf_report *report);
  */
 int gguf_finish_model(struct gguf_model *model, const struct gguf_open_options *options,
                       struct gguf_report *report);
-
-#endif

@@ -2,8 +2,7 @@
  * Metadata values. Numbers are in the host's byte order. Arrays are kept as in the file, in memory
  * of the model, and read element by element.
  */
-#ifndef GGUFS_GGUF_VALUES_H
-#define GGUFS_GGUF_VALUES_H
+#pragma once
 
 #include "gguf/cursor.h"
 
@@ -92,5 +91,3 @@ bool gguf_value_equals(const struct gguf_value *a, const struct gguf_value *b);
 struct gguf_cursor gguf_array_begin(const struct gguf_array *array);
 void gguf_array_next(struct gguf_cursor *cursor, enum gguf_value_type element_type,
                      struct gguf_value *element);
-
-#endif

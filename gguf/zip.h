@@ -5,8 +5,7 @@
  *
  * libzip does not give the offset of a member's data in the file.
  */
-#ifndef GGUFS_GGUF_ZIP_H
-#define GGUFS_GGUF_ZIP_H
+#pragma once
 
 #include "gguf/cursor.h"
 
@@ -52,5 +51,3 @@ int gguf_zip_next(struct gguf_zip *zip, struct gguf_zip_member *member, struct g
  */
 int gguf_zip_find_data(const struct gguf_source *source, const struct gguf_zip_member *member,
                        uint64_t *offset, struct gguf_report *report);
-
-#endif

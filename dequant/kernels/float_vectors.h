@@ -4,8 +4,7 @@
  * if they compute lane by lane, and sum up DEQUANT_DOT_LANES sums side by side (dequant/dot.h).
  * Arithmetic is written with the operators that GCC and clang have for vectors.
  */
-#ifndef GGUFS_DEQUANT_KERNELS_FLOAT_VECTORS_H
-#define GGUFS_DEQUANT_KERNELS_FLOAT_VECTORS_H
+#pragma once
 
 #include "dequant/dot.h"
 #include "dequant/kernels/specialize.h"
@@ -68,5 +67,3 @@ INLINE float_vector float_fused(float_vector a, float_vector b, float_vector c)
     return c;
 #endif
 }
-
-#endif

@@ -5,8 +5,7 @@
  * An accumulator sums up products of bytes: its lanes have 16 bits twice with AVX2, which hold the
  * products of LANES_DEPTH steps, and 32 bits elsewhere.
  */
-#ifndef GGUFS_DEQUANT_KERNELS_LANES_H
-#define GGUFS_DEQUANT_KERNELS_LANES_H
+#pragma once
 
 #include "dequant/kernels/simd.h"
 
@@ -166,6 +165,4 @@ INLINE int_vector lanes_add_scaled_float(int_vector sum, int_vector accumulator,
 {
     return lanes_add_scaled(sum, accumulator, scale);
 }
-#endif
-
 #endif

@@ -6,8 +6,7 @@
  * Integers come in stages of stage_elements, in any order within a stage. Types whose blocks are
  * shorter than a panel have a stage for each block; the last panel of a row may have fewer stages.
  */
-#ifndef GGUFS_DEQUANT_KERNELS_PANEL_SINK_H
-#define GGUFS_DEQUANT_KERNELS_PANEL_SINK_H
+#pragma once
 
 #include "dequant/kernels/panel_totals.h"
 #include "dequant/kernels/words.h"
@@ -227,5 +226,3 @@ INLINE void sink_end(const struct sink_kind *kind, struct sink *sink)
         for (size_t i = 0; i < FLOAT_PARTS; i++)                                                   \
             float_store(sums + FLOAT_WIDTH * i, sink.totals[i]);                                   \
     }
-
-#endif

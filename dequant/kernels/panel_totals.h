@@ -2,8 +2,7 @@
  * The last steps of integer products: sums of integers become floats, in vectors whose lanes are
  * rows. The members of a form are constants where these functions are inlined.
  */
-#ifndef GGUFS_DEQUANT_KERNELS_PANEL_TOTALS_H
-#define GGUFS_DEQUANT_KERNELS_PANEL_TOTALS_H
+#pragma once
 
 #include "dequant/kernels/lanes.h"
 #include "dequant/forms.h"
@@ -119,5 +118,3 @@ INLINE float_vector add_span(const struct dequant_form *form, const struct dequa
                         lanes_to_floats(lanes_all(sums_of(x, form->span_elements)[span])), total);
     return total;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * turn them into 16 floats. Every kernel set is compiled from the same sources, with DEQUANT_SET as
  * its name (avx2, avx512 or neon) and the compiler options for it.
  */
-#ifndef GGUFS_DEQUANT_KERNELS_SIMD_H
-#define GGUFS_DEQUANT_KERNELS_SIMD_H
+#pragma once
 
 #include "dequant/kernels/specialize.h"
 #include "dequant/slots.h"
@@ -318,5 +317,3 @@ INLINE void simd_put_less(float *out, simd_bytes q, float scale, float min)
 
     simd_store(out, simd_sub_floats(product, simd_all_floats(min)));
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The functions of simd.h for NEON; simd_x86.h describes each function. */
-#ifndef GGUFS_DEQUANT_KERNELS_SIMD_NEON_H
-#define GGUFS_DEQUANT_KERNELS_SIMD_NEON_H
+#pragma once
 
 #include "dequant/kernels/float_vectors.h"
 
@@ -209,5 +208,3 @@ INLINE simd_bytes simd_pack(const int_vector v[FLOAT_PARTS])
 
     return vreinterpretq_u8_s8(vcombine_s8(vmovn_s16(low), vmovn_s16(high)));
 }
-
-#endif

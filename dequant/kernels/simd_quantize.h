@@ -2,8 +2,7 @@
  * Vector functions for quantizing, in addition to simd.h: the greatest magnitude, and rounding to
  * bytes. Floats to be rounded must be finite, and the results within -128 and 127.
  */
-#ifndef GGUFS_DEQUANT_KERNELS_SIMD_QUANTIZE_H
-#define GGUFS_DEQUANT_KERNELS_SIMD_QUANTIZE_H
+#pragma once
 
 #include "dequant/kernels/simd.h"
 
@@ -86,5 +85,3 @@ INLINE simd_bytes simd_round_away_to_bytes(simd_floats v)
         v.v[i] += part_copy_signs(half, v.v[i]);
     return simd_truncate_to_bytes(v);
 }
-
-#endif

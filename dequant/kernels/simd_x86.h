@@ -1,6 +1,5 @@
 /* The functions of simd.h for AVX2 and AVX-512: shuffles, conversions and what has no operator. */
-#ifndef GGUFS_DEQUANT_KERNELS_SIMD_X86_H
-#define GGUFS_DEQUANT_KERNELS_SIMD_X86_H
+#pragma once
 
 #include "dequant/kernels/float_vectors.h"
 
@@ -320,7 +319,5 @@ INLINE simd_bytes simd_pack(const int_vector v[FLOAT_PARTS])
     return (simd_bytes)_mm_packs_epi16(_mm256_castsi256_si128(ordered),
                                        _mm256_extracti128_si256(ordered, 1));
 }
-
-#endif
 
 #endif

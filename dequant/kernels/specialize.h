@@ -2,8 +2,7 @@
  * Macros for code that is fast only if its arguments and indices are constants. Builds with
  * sanitizers neither force inlining nor unroll: compiling all copies would take minutes.
  */
-#ifndef GGUFS_DEQUANT_KERNELS_SPECIALIZE_H
-#define GGUFS_DEQUANT_KERNELS_SPECIALIZE_H
+#pragma once
 
 /*
  * INLINE, before a function: copy it to each call, where constant arguments select its code.
@@ -15,6 +14,4 @@
 #else
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
-#endif
-
 #endif

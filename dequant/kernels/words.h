@@ -1,6 +1,5 @@
 /* Sixteen 32-bit lanes, one for each row of a panel, for unpacking. */
-#ifndef GGUFS_DEQUANT_KERNELS_WORDS_H
-#define GGUFS_DEQUANT_KERNELS_WORDS_H
+#pragma once
 
 #include "dequant/kernels/simd.h"
 
@@ -166,5 +165,3 @@ INLINE void words_put_pair(void *to, words first, words second)
 {
     words_store(to, words_or(words_and(first, words_all(0xffff)), words_left(second, 16)));
 }
-
-#endif

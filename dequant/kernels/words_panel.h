@@ -1,6 +1,5 @@
 /* Storing scales and minima of sixteen rows to a panel. */
-#ifndef GGUFS_DEQUANT_KERNELS_WORDS_PANEL_H
-#define GGUFS_DEQUANT_KERNELS_WORDS_PANEL_H
+#pragma once
 
 #include "dequant/kernels/words.h"
 #include "dequant/forms.h"
@@ -44,5 +43,3 @@ INLINE void put_four_scales_of_zero(struct dequant_panel *panel, size_t first_gr
         put_scales_of_zero(panel, first_group + i, words_byte(bytes, i), words_byte(bytes, i + 1),
                            zero);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Lookups in the grids of dequant/iq_grids.h for sixteen rows, and signs stored as bits.
  */
-#ifndef GGUFS_DEQUANT_KERNELS_WORDS_RUNS_H
-#define GGUFS_DEQUANT_KERNELS_WORDS_RUNS_H
+#pragma once
 
 #include "dequant/kernels/words.h"
 
@@ -121,5 +120,3 @@ INLINE words words_take_4(const uint32_t *grid, words indices)
     return words_join(v);
 #endif
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The values of trellis types (dequant/ik_kt_blocks.h), 16 at a time. */
-#ifndef GGUFS_DEQUANT_KERNELS_WORDS_TRELLIS_H
-#define GGUFS_DEQUANT_KERNELS_WORDS_TRELLIS_H
+#pragma once
 
 #include "dequant/ik_kt_blocks.h"
 #include "dequant/kernels/words.h"
@@ -47,5 +46,3 @@ INLINE words words_trellis_values(words states)
 {
     SIMD_EACH(words, part_sum_bytes(states.v[i] & DEQUANT_TRELLIS_BITS) - 126);
 }
-
-#endif

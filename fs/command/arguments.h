@@ -1,6 +1,5 @@
 /* The positional arguments of the command line: models, directories and paths. */
-#ifndef GGUFS_FS_ARGUMENTS_H
-#define GGUFS_FS_ARGUMENTS_H
+#pragma once
 
 #include "fs/command/options.h"
 
@@ -12,5 +11,3 @@
  * -EINVAL.
  */
 int fs_arguments_assign(const struct gguf_option_table *table, struct fs_options *options);
-
-#endif

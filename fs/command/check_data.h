@@ -1,6 +1,5 @@
 /* Reads all tensor data of a model to find values that are not finite and unreadable data. */
-#ifndef GGUFS_FS_CHECK_DATA_H
-#define GGUFS_FS_CHECK_DATA_H
+#pragma once
 
 #include "gguf/model.h"
 
@@ -18,5 +17,3 @@ typedef void fs_check_progress(void *user, uint64_t done_bytes, uint64_t total_b
  */
 int fs_check_data(const struct gguf_model *model, struct gguf_report *report,
                   fs_check_progress *progress, void *user);
-
-#endif

@@ -1,6 +1,5 @@
 /* The command line of ggufs: the table of its options, and how it is parsed. */
-#ifndef GGUFS_FS_COMMAND_LINE_H
-#define GGUFS_FS_COMMAND_LINE_H
+#pragma once
 
 #include "fs/command/options.h"
 #include "gguf/support/option_rows.h"
@@ -15,5 +14,3 @@ extern const struct gguf_option_table fs_command_line;
 int fs_options_parse(int argc, char **argv, struct fs_options *options);
 
 void fs_options_free(struct fs_options *options);
-
-#endif

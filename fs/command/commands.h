@@ -1,6 +1,5 @@
 /* The commands of ggufs. Each prints errors to stderr and returns the exit status. */
-#ifndef GGUFS_FS_COMMANDS_H
-#define GGUFS_FS_COMMANDS_H
+#pragma once
 
 #include "fs/command/options.h"
 
@@ -63,5 +62,3 @@ bool fs_is_completion(int argc, char **argv);
  * words name; without a model, the entries that every tree has at its root.
  */
 int fs_complete(int argc, char **argv);
-
-#endif

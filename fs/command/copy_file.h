@@ -1,6 +1,5 @@
 /* Copies the contents of a file of the tree, decoded with all processors. */
-#ifndef GGUFS_FS_COPY_FILE_H
-#define GGUFS_FS_COPY_FILE_H
+#pragma once
 
 #include "fs/tree/core/image.h"
 #include "fs/tree/core/tree_core.h"
@@ -23,5 +22,3 @@ int fs_copy_file(const struct fs_image *image, const struct fs_interrupt *interr
  * listed in it, whose progress fs_interrupt.advance() reports.
  */
 uint64_t fs_work_bytes(struct fs_tree *tree, fs_node_index node, uint64_t size_bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* The result of `ggufs --diff`, and its output. */
-#ifndef GGUFS_FS_DIFF_RESULT_H
-#define GGUFS_FS_DIFF_RESULT_H
+#pragma once
 
 #include "fs/tree/data/comparison.h"
 #include "fs/tree/tree.h"
@@ -48,5 +47,3 @@ int fs_diff_print_json(const struct fs_diff *diff);
 
 /* Draw the errors by layer (columns) and kind of tensor (rows). */
 void fs_diff_draw(const struct fs_diff *diff, FILE *out);
-
-#endif

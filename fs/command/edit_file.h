@@ -1,6 +1,5 @@
 /* Edits of metadata read from files. */
-#ifndef GGUFS_FS_EDIT_FILE_H
-#define GGUFS_FS_EDIT_FILE_H
+#pragma once
 
 #include "gguf/edits.h"
 #include "gguf/support/arrays.h"
@@ -22,5 +21,3 @@ int fs_edit_file_read(const char *path, struct gguf_edits *edits, struct gguf_re
  * "@@" at its start means "@". Returns 0, or a negative errno with the reason in `report`.
  */
 int fs_edit_set(const char *text, struct gguf_edits *edits, struct gguf_report *report);
-
-#endif

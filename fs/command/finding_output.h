@@ -1,6 +1,5 @@
 /* Output of findings, as text for people and as JSON for programs. */
-#ifndef GGUFS_FS_FINDING_OUTPUT_H
-#define GGUFS_FS_FINDING_OUTPUT_H
+#pragma once
 
 #include "gguf/report.h"
 
@@ -22,5 +21,3 @@ void fs_print_ok(const char *path, const char *text);
 /* The same as JSON, an object on a line. All have the same members; see ggufs(1), --check. */
 void fs_print_finding_json(const char *path, const struct gguf_finding *finding);
 void fs_print_ok_json(const char *path, const char *text);
-
-#endif

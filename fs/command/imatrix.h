@@ -1,6 +1,5 @@
 /* Importance matrices as weights of the columns of a tensor; the format is in importance.h. */
-#ifndef GGUFS_FS_IMATRIX_H
-#define GGUFS_FS_IMATRIX_H
+#pragma once
 
 #include "fs/tree/data/comparison.h"
 #include "fs/tree/views/importance.h"
@@ -14,5 +13,3 @@
  */
 int fs_imatrix_get(const struct gguf_model *imatrix, const struct gguf_tensor *const *by_name,
                    const struct gguf_tensor *tensor, struct fs_column_weights *weights);
-
-#endif

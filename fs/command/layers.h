@@ -1,6 +1,5 @@
 /* ggufs --info --layers */
-#ifndef GGUFS_FS_LAYERS_H
-#define GGUFS_FS_LAYERS_H
+#pragma once
 
 #include "gguf/model.h"
 
@@ -10,5 +9,3 @@
  * -ENOMEM.
  */
 int fs_print_layers(const struct gguf_model *model);
-
-#endif

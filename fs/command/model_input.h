@@ -2,8 +2,7 @@
  * Turns the models on the command line into trees, in three steps: open the files of all models,
  * confine the process, then parse the models and make the trees.
  */
-#ifndef GGUFS_FS_MODEL_INPUT_H
-#define GGUFS_FS_MODEL_INPUT_H
+#pragma once
 
 #include "fs/command/options.h"
 #include "fs/tree/tree.h"
@@ -67,5 +66,3 @@ int fs_parse_input(const struct fs_options *options, struct fs_input *input,
  * the exit status.
  */
 int fs_refuse_path(const struct fs_tree *tree, const char *model, const char *path);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * mount.ggufs is a link to ggufs.
  */
-#ifndef GGUFS_FS_MOUNT_HELPER_H
-#define GGUFS_FS_MOUNT_HELPER_H
+#pragma once
 
 #include "fs/command/options.h"
 
@@ -23,5 +22,3 @@ int fs_mount_helper_parse(int argc, char **argv, struct fs_options *options);
 
 /* Return the exit status that mount(8) documents for one of sysexits.h. */
 int fs_mount_helper_status(int status);
-
-#endif

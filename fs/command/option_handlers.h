@@ -1,6 +1,5 @@
 /* Handlers of options that no other kind of row in command_line.c can describe. */
-#ifndef GGUFS_FS_OPTION_HANDLERS_H
-#define GGUFS_FS_OPTION_HANDLERS_H
+#pragma once
 
 #include "gguf/support/option_rows.h"
 
@@ -18,5 +17,3 @@ gguf_option_handler fs_take_debug;
 gguf_option_handler fs_take_auto_unmount;
 gguf_option_handler fs_take_rw;
 gguf_option_handler fs_take_remount;
-
-#endif

@@ -1,6 +1,5 @@
 /* The command line of ggufs, as command_line.h parses it. */
-#ifndef GGUFS_FS_OPTIONS_H
-#define GGUFS_FS_OPTIONS_H
+#pragma once
 
 #include "fs/mount/mount_options.h"
 #include "fs/tree/facts/export.h"
@@ -65,5 +64,3 @@ struct fs_options {
 
     struct gguf_command_line line; /* models and paths point into its words */
 };
-
-#endif

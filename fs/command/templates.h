@@ -1,6 +1,5 @@
 /* Checks of the chat templates of a model. */
-#ifndef GGUFS_FS_TEMPLATES_H
-#define GGUFS_FS_TEMPLATES_H
+#pragma once
 
 #include "gguf/model.h"
 
@@ -9,5 +8,3 @@
 
 /* Warn of each chat template that does not compile. */
 void fs_check_templates(const struct gguf_model *model, struct gguf_report *report);
-
-#endif

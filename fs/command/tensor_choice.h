@@ -1,6 +1,5 @@
 /* Chooses tensors of a tree by the patterns on the command line. */
-#ifndef GGUFS_FS_TENSOR_CHOICE_H
-#define GGUFS_FS_TENSOR_CHOICE_H
+#pragma once
 
 #include "fs/tree/tree.h"
 
@@ -19,5 +18,3 @@ bool fs_is_tensor_chosen(const char *const *patterns, int n_patterns, struct ggu
  */
 int fs_check_patterns(const char *const *patterns, int n_patterns,
                       const struct gguf_model *const *models, const char *what);
-
-#endif

@@ -1,6 +1,5 @@
 /* Messages of the command. */
-#ifndef GGUFS_FS_TERMINAL_H
-#define GGUFS_FS_TERMINAL_H
+#pragma once
 
 #include "fs/tree/output/sink.h"
 
@@ -17,5 +16,3 @@ void fs_print_lines(const char *bytes, size_t n_bytes);
  * Print the output of write(subject, sink) to stdout. Returns 0 or -ENOMEM.
  */
 int fs_print_written(void (*write)(const void *subject, struct fs_sink *sink), const void *subject);
-
-#endif

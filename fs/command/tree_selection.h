@@ -1,6 +1,5 @@
 /* Selects nodes of a tree by paths from the root, or by patterns. */
-#ifndef GGUFS_FS_TREE_SELECTION_H
-#define GGUFS_FS_TREE_SELECTION_H
+#pragma once
 
 #include "fs/tree/core/paths.h"
 #include "fs/tree/tree.h"
@@ -35,5 +34,3 @@ static inline enum fs_choice fs_choice_of(const struct fs_selection *selection, 
 {
     return (enum fs_choice)selection->choices[node];
 }
-
-#endif

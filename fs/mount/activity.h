@@ -3,8 +3,7 @@
  * its keeper, which unmounts idle trees. A hostile model may have taken over the server, so the
  * keeper checks what it reads. Any thread may call these functions.
  */
-#ifndef GGUFS_FS_ACTIVITY_H
-#define GGUFS_FS_ACTIVITY_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ void fs_activity_note(struct fs_activity *activity, uint32_t opcode);
 /* Return the whole seconds since the mount, or since the last use of the tree. */
 uint64_t fs_activity_uptime_seconds(const struct fs_activity *activity);
 uint64_t fs_activity_idle_seconds(const struct fs_activity *activity);
-
-#endif

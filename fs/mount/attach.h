@@ -1,6 +1,5 @@
 /* Mounts a FUSE session on a directory. */
-#ifndef GGUFS_FS_ATTACH_H
-#define GGUFS_FS_ATTACH_H
+#pragma once
 
 #include "fs/mount/daemon.h"
 #include "fs/mount/mountpoint.h"
@@ -21,5 +20,3 @@ struct fuse_session;
  */
 int fs_attach(struct fuse_session *session, const struct fs_mountpoint *mountpoint,
               int descriptors[FS_MOUNT_DESCRIPTORS], size_t *n_descriptors);
-
-#endif

@@ -3,8 +3,7 @@
  * stays, and the kernel's cached contents and times are invalidated. A separate thread, started at
  * the first change, does this, because the kernel may wait meanwhile for the answer to a read.
  */
-#ifndef GGUFS_FS_CHANGES_H
-#define GGUFS_FS_CHANGES_H
+#pragma once
 
 #define FUSE_USE_VERSION 314
 #include "fs/tree/tree.h"
@@ -43,5 +42,3 @@ bool fs_changes_notice(struct fs_changes *changes);
 
 /* Return the time of the last change. Any thread may call this. */
 struct timespec fs_changes_modified(struct fs_changes *changes);
-
-#endif

@@ -4,8 +4,7 @@
  * for its end, and clears the mount away however the server ends. In the background the keeper has
  * a session of its own, and the process that the user started returns when the server answers.
  */
-#ifndef GGUFS_FS_DAEMON_H
-#define GGUFS_FS_DAEMON_H
+#pragma once
 
 #include "fs/mount/descriptors.h"
 
@@ -58,5 +57,3 @@ struct fs_daemon {
  * before it had mounted is still pending: restoring *before ends the process by that signal.
  */
 int fs_daemon_run(const struct fs_daemon *daemon, sigset_t *before);
-
-#endif

@@ -1,6 +1,5 @@
 /* Sockets for datagrams to services of the system: the service manager, the journal and syslog. */
-#ifndef GGUFS_FS_DATAGRAM_SOCKET_H
-#define GGUFS_FS_DATAGRAM_SOCKET_H
+#pragma once
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -16,5 +15,3 @@ int fs_socket_address(const char *name, struct sockaddr_un *address, socklen_t *
  * with `connects` of gguf/support/confine.h may call this.
  */
 int fs_datagram_connect(const char *name);
-
-#endif

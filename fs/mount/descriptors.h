@@ -1,6 +1,5 @@
 /* Open descriptors: passed from the keeper of a mount to its server, or left open by the caller. */
-#ifndef GGUFS_FS_DESCRIPTORS_H
-#define GGUFS_FS_DESCRIPTORS_H
+#pragma once
 
 #include "gguf/files.h"
 
@@ -24,5 +23,3 @@ int fs_receive_descriptor(int socket);
  * Otherwise they would stay open as long as the daemon lives. Returns 0 or -ENOMEM.
  */
 int fs_close_inherited(const struct gguf_files *files, int other);
-
-#endif

@@ -7,8 +7,7 @@
  * in the foreground. The program has a pipe, -o notify_fd=N, for a byte as from squashfuse: 's'
  * when the tree can be read, or 'f' if it cannot be mounted.
  */
-#ifndef GGUFS_FS_EVENTS_H
-#define GGUFS_FS_EVENTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -43,5 +42,3 @@ void fs_events_close(void);
 
 /* Close the descriptor of -o notify_fd: another process reports the failure. */
 void fs_events_close_descriptor(void);
-
-#endif

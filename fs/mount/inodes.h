@@ -7,8 +7,7 @@
  * low 32 bits of fs_tree_identity(). If the kernel no longer knows an inode, it looks up "." in it
  * and compares the generation.
  */
-#ifndef GGUFS_FS_INODES_H
-#define GGUFS_FS_INODES_H
+#pragma once
 
 #include "fs/mount/server.h"
 
@@ -66,5 +65,3 @@ static inline bool fs_is_request_given_up(void *request)
     return fuse_req_interrupted(request) ||
            fuse_session_exited(fs_server_of(request)->changes.session);
 }
-
-#endif

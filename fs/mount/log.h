@@ -2,8 +2,7 @@
  * The log of a mount: its start and end, and what goes wrong while it is served. Any thread of the
  * server and the keeper may write to it. Also errors about paths before there is a mount.
  */
-#ifndef GGUFS_FS_LOG_H
-#define GGUFS_FS_LOG_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -46,5 +45,3 @@ void fs_log_list(int priority, const char *format, va_list args)
  */
 void fs_complain(const char *path, const char *command, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-#endif

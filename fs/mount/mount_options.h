@@ -1,6 +1,5 @@
 /* How a tree is mounted and served. */
-#ifndef GGUFS_FS_MOUNT_OPTIONS_H
-#define GGUFS_FS_MOUNT_OPTIONS_H
+#pragma once
 
 #include "fs/mount/log.h"
 #include "gguf/support/option_rows.h"
@@ -31,5 +30,3 @@ struct fs_mount_options {
 
     struct gguf_texts fuse; /* options for libfuse: "-d", or as written after -o */
 };
-
-#endif

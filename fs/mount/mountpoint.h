@@ -1,6 +1,5 @@
 /* The directory to mount on, and the system's support for mounting. */
-#ifndef GGUFS_FS_MOUNTPOINT_H
-#define GGUFS_FS_MOUNTPOINT_H
+#pragma once
 
 #include "fs/mount/mount_options.h"
 
@@ -39,5 +38,3 @@ int fs_mountpoint_verify_or_unmount(const struct fs_mountpoint *mountpoint);
 void fs_mountpoint_close_descriptor(struct fs_mountpoint *mountpoint);
 
 void fs_mountpoint_close(struct fs_mountpoint *mountpoint);
-
-#endif

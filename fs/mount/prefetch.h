@@ -2,8 +2,7 @@
  * Reads the model's files into memory while they are already being served, so that no read waits
  * for the disk.
  */
-#ifndef GGUFS_FS_PREFETCH_H
-#define GGUFS_FS_PREFETCH_H
+#pragma once
 
 #include "gguf/files.h"
 
@@ -29,5 +28,3 @@ void fs_prefetch_start(struct fs_prefetch *prefetch, const struct gguf_model *mo
 
 /* End the thread if it was started. Call it before the model is closed. */
 void fs_prefetch_stop(struct fs_prefetch *prefetch);
-
-#endif

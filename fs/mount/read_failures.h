@@ -2,8 +2,7 @@
  * Logs why reads of a mount fail: the reader gets only an errno. The first failure of each file of
  * the model is logged, and the first lack of memory; `ggufs --status` shows how many there were.
  */
-#ifndef GGUFS_FS_READ_FAILURES_H
-#define GGUFS_FS_READ_FAILURES_H
+#pragma once
 
 #include "fs/tree/tree.h"
 
@@ -26,5 +25,3 @@ void fs_read_failures_end(struct fs_read_failures *failures);
  * call this.
  */
 void fs_report_read_failure(struct fs_read_failures *failures, fs_node_index node, int code);
-
-#endif

@@ -6,8 +6,7 @@
  * handle other requests, FUSE_INTERRUPT or the end of the mount. A killed reader waits until its
  * request is answered. A thread that waits for a disk cannot answer, so another thread does.
  */
-#ifndef GGUFS_FS_REQUEST_WORKERS_H
-#define GGUFS_FS_REQUEST_WORKERS_H
+#pragma once
 
 #define FUSE_USE_VERSION 314
 #include <fuse_lowlevel.h>
@@ -96,5 +95,3 @@ bool fs_slow_request_end(struct fs_slow_request *slow);
 
 /* Wait until all have been answered. No thread may add one any more. */
 void fs_request_workers_end(struct fs_request_workers *requests);
-
-#endif

@@ -1,6 +1,5 @@
 /* Answers the kernel's requests, which come through libfuse's low-level API, from the tree. */
-#ifndef GGUFS_FS_REQUESTS_H
-#define GGUFS_FS_REQUESTS_H
+#pragma once
 
 #define FUSE_USE_VERSION 314
 #include <fuse_lowlevel.h>
@@ -23,5 +22,3 @@ void fs_on_ioctl(fuse_req_t request, fuse_ino_t inode, unsigned command, void *a
  * rename or omit lines.
  */
 #define FS_STATUS_ATTRIBUTE "user.ggufs.status"
-
-#endif

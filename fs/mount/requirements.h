@@ -1,6 +1,5 @@
 /* The requirements of a mount on the system, and on the container that the process runs in. */
-#ifndef GGUFS_FS_REQUIREMENTS_H
-#define GGUFS_FS_REQUIREMENTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -16,5 +15,3 @@ void fs_requirements_explain_refusal(int error);
 
 /* Print why /proc did not give the path of a descriptor. Returns an exit status. */
 int fs_requirements_refuse_no_path(int error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Restricts what the processes of a mount can do; see gguf/support/confine.h. */
-#ifndef GGUFS_FS_SANDBOX_H
-#define GGUFS_FS_SANDBOX_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -19,5 +18,3 @@ bool fs_sandbox_enter_server(void);
  * rights that a confined process cannot have.
  */
 bool fs_sandbox_enter_keeper(pid_t server);
-
-#endif

@@ -1,6 +1,5 @@
 /* The whole life of a mount. */
-#ifndef GGUFS_FS_SERVE_H
-#define GGUFS_FS_SERVE_H
+#pragma once
 
 #include "fs/mount/mount_options.h"
 #include "fs/tree/tree.h"
@@ -31,5 +30,3 @@ struct fs_mount {
  * tree can be read, or, with options->foreground, when the mount is gone. Prints errors to stderr.
  */
 int fs_serve(const struct fs_mount *mount);
-
-#endif

@@ -1,6 +1,5 @@
 /* State of a mounted tree: the tree, its options, and its counters. */
-#ifndef GGUFS_FS_SERVER_H
-#define GGUFS_FS_SERVER_H
+#pragma once
 
 #define FUSE_USE_VERSION 314
 #include "fs/mount/activity.h"
@@ -29,5 +28,3 @@ struct fs_server {
     struct fs_read_failures failures;
     struct fs_request_workers workers;
 };
-
-#endif

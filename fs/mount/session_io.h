@@ -1,6 +1,5 @@
 /* Reads requests and writes replies for a session. */
-#ifndef GGUFS_FS_SESSION_IO_H
-#define GGUFS_FS_SESSION_IO_H
+#pragma once
 
 struct fuse_session;
 
@@ -21,5 +20,3 @@ int fs_session_serve(struct fuse_session *session, int fuse_descriptor);
  * 0, also if it has been unmounted already, or a negative errno.
  */
 int fs_session_answer_init(struct fuse_session *session);
-
-#endif

@@ -3,8 +3,7 @@
  * files leave out. Sources: the loaders and converters of llama.cpp, of the examples of ggml and of
  * whisper.cpp from 2023; the keys follow the GGUF specification, ggml/docs/gguf.md.
  */
-#ifndef GGUFS_GGUF_FAMILIES_H
-#define GGUFS_GGUF_FAMILIES_H
+#pragma once
 
 #include "gguf/support/strings.h"
 
@@ -99,5 +98,3 @@ bool gguf_matches_rule(const char *pattern, struct gguf_string name, uint32_t n_
 const struct gguf_name_rule *gguf_rule_of(const struct gguf_name_rule *rules,
                                           struct gguf_string old_name, uint32_t n_layers,
                                           uint32_t n_more, uint32_t *layer);
-
-#endif

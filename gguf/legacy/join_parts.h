@@ -4,8 +4,7 @@
  * same in all. The number of parts follows from the width of the embeddings. Source:
  * llama_model_load() in llama.cpp of March 2023; names are in gguf/support/shard_names.h.
  */
-#ifndef GGUFS_GGUF_JOIN_PARTS_H
-#define GGUFS_GGUF_JOIN_PARTS_H
+#pragma once
 
 #include "gguf/files.h"
 #include "gguf/model.h"
@@ -18,5 +17,3 @@
  */
 int gguf_parts_join(struct gguf_model **model, struct gguf_files *files,
                     const struct gguf_open_options *options, struct gguf_report *report);
-
-#endif

@@ -3,8 +3,7 @@
  * parts would have written. No data are copied; what differs from the parts, as the dimensions of
  * tensors, is in memory.
  */
-#ifndef GGUFS_GGUF_JOINED_SOURCE_H
-#define GGUFS_GGUF_JOINED_SOURCE_H
+#pragma once
 
 #include "gguf/file.h"
 #include "gguf/support/shard_names.h"
@@ -42,5 +41,3 @@ int gguf_joined_add_pieces(struct gguf_joined *joined, uint64_t offset, uint64_t
  */
 int gguf_joined_open(struct gguf_joined *joined, struct gguf_file *parts[], uint32_t n_parts,
                      struct gguf_file *file, struct gguf_report *report);
-
-#endif

@@ -1,6 +1,5 @@
 /* The data that gguf/legacy/parse_ggml.c reads from a file, and the metadata made from them. */
-#ifndef GGUFS_GGUF_OLD_READING_H
-#define GGUFS_GGUF_OLD_READING_H
+#pragma once
 
 #include "gguf/cursor.h"
 #include "gguf/legacy/families.h"
@@ -108,5 +107,3 @@ void gguf_add_quantization_version(struct gguf_key_adder *adder, uint32_t versio
 
 /* Add all keys except the vocabulary's. Returns 0 or -ENOMEM. */
 int gguf_old_keys_add(struct gguf_model *model, const struct gguf_old_reading *reading);
-
-#endif

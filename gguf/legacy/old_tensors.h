@@ -6,8 +6,7 @@
  *
  * so a reader must know the size of every type.
  */
-#ifndef GGUFS_GGUF_OLD_TENSORS_H
-#define GGUFS_GGUF_OLD_TENSORS_H
+#pragma once
 
 #include "gguf/cursor.h"
 #include "gguf/legacy/families.h"
@@ -47,5 +46,3 @@ int gguf_old_tensors_make_name(struct gguf_model *model, const char *pattern, ui
 
 /* Return the tensor with that name in GGUF, or NULL. */
 const struct gguf_tensor *gguf_tensor_named_today(const struct gguf_model *model, const char *name);
-
-#endif

@@ -5,8 +5,7 @@
  * conversion/rwkv.py, src/models/rwkv6.cpp and rwkv7.cpp of llama.cpp, which runs RWKV 6 and 7
  * only.
  */
-#ifndef GGUFS_GGUF_RWKV_TENSORS_H
-#define GGUFS_GGUF_RWKV_TENSORS_H
+#pragma once
 
 #include "gguf/model.h"
 
@@ -34,5 +33,3 @@ extern const struct gguf_rwkv_rule gguf_rwkv6_rules[], gguf_rwkv7_rules[];
  */
 int gguf_rwkv_convert(struct gguf_model *model, const struct gguf_rwkv_rule *rules,
                       uint32_t n_layers, struct gguf_report *report);
-
-#endif

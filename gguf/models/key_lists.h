@@ -1,6 +1,5 @@
 /* Looks up keys in the lists of an architecture. See models.h for the lists. */
-#ifndef GGUFS_GGUF_KEY_LISTS_H
-#define GGUFS_GGUF_KEY_LISTS_H
+#pragma once
 
 #include "gguf/models/models.h"
 
@@ -50,5 +49,3 @@ typedef bool gguf_key_finder(const void *user, const char *key);
  */
 bool gguf_check_keys(const struct gguf_architecture *architecture, gguf_key_finder *has,
                      const void *user, const char **missing, size_t *length);
-
-#endif

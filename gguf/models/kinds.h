@@ -3,8 +3,7 @@
  * family read. For each kind, the table has the metadata and names of tensors that identify it, and
  * the lines of its summary.
  */
-#ifndef GGUFS_GGUF_KINDS_H
-#define GGUFS_GGUF_KINDS_H
+#pragma once
 
 #include "gguf/support/strings.h"
 
@@ -112,5 +111,3 @@ bool gguf_name_matches(struct gguf_string name, const char *pattern);
 
 /* Return the name of a value of ARCHITECTURE.pooling_type, or NULL if it is unknown. */
 const char *gguf_pooling_name(uint64_t type);
-
-#endif

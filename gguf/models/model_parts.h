@@ -1,6 +1,5 @@
 /* Lists that rows of the table of architectures share. Only files of the table include it. */
-#ifndef GGUFS_GGUF_MODEL_PARTS_H
-#define GGUFS_GGUF_MODEL_PARTS_H
+#pragma once
 
 #include "gguf/models/models.h"
 
@@ -99,5 +98,3 @@ extern const struct gguf_architecture gguf_dense_models[], gguf_expert_models[],
 
 /* A part of the head is rotated. The key is required, since all of the head would be without it. */
 #define PARTLY_ROTATED " rope.dimension_count"
-
-#endif

@@ -38,8 +38,7 @@
  * They are stricter where every published file has the tensor or the key, since a model that lacks
  * it would run and give other results.
  */
-#ifndef GGUFS_GGUF_MODELS_H
-#define GGUFS_GGUF_MODELS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -104,5 +103,3 @@ bool gguf_architecture_is_big(const struct gguf_architecture *architecture, uint
 /* Return true if the layer has a window; `period` comes from a key or the row. */
 bool gguf_is_windowed(const struct gguf_architecture *architecture, uint32_t layer,
                       uint32_t period);
-
-#endif

@@ -1,6 +1,5 @@
 /* Names and macros that the tables of namings share. Only namings_*.c include it. */
-#ifndef GGUFS_GGUF_NAMING_PARTS_H
-#define GGUFS_GGUF_NAMING_PARTS_H
+#pragma once
 
 #include "gguf/models/namings.h"
 
@@ -39,5 +38,3 @@ extern const struct gguf_rename gguf_names_granite_experts[];
 /* Rules after a model's own names; rotated rows come before. */
 #define DENSE_RULES  gguf_names_embedding, gguf_names_norm, gguf_names_attention, gguf_names_mlp
 #define EXPERT_RULES DENSE_RULES, gguf_names_experts
-
-#endif

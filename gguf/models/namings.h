@@ -3,8 +3,7 @@
  * copy them. One table serves both directions. Names follow llama.cpp's
  * gguf-py/gguf/tensor_mapping.py and the classes of transformers.
  */
-#ifndef GGUFS_GGUF_NAMINGS_H
-#define GGUFS_GGUF_NAMINGS_H
+#pragma once
 
 #include "gguf/models/tensor_names.h"
 #include "gguf/models/orders.h"
@@ -73,5 +72,3 @@ extern const struct gguf_naming gguf_naming_mixtral, gguf_naming_llama, gguf_nam
     gguf_naming_deepseek_v32, gguf_naming_minicpm3, gguf_naming_kimi_linear,
     gguf_naming_falcon_mamba, gguf_naming_mamba2, gguf_naming_bamba, gguf_naming_granitemoehybrid,
     gguf_naming_jamba, gguf_naming_falcon_h1, gguf_naming_nemotron_h;
-
-#endif

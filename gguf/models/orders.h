@@ -3,8 +3,7 @@
  * from: in a checkpoint of transformers or a file from before GGUF. One description serves both
  * directions. Source: llama.cpp's conversion/.
  */
-#ifndef GGUFS_GGUF_ORDERS_H
-#define GGUFS_GGUF_ORDERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -105,5 +104,3 @@ int gguf_order_from_there(enum gguf_order order, const struct gguf_order_sizes *
 
 /* Return true if the order makes one tensor of two in GGUF. */
 bool gguf_order_joins(enum gguf_order order);
-
-#endif

@@ -2,8 +2,7 @@
  * Pre-tokenizers: how byte-pair vocabularies split a text into words before merging. One row for
  * all values of tokenizer.ggml.pre that mean the same.
  */
-#ifndef GGUFS_GGUF_PRETOKENIZERS_H
-#define GGUFS_GGUF_PRETOKENIZERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ const struct gguf_pretokenizer *gguf_pretokenizer_choose(const char *model, cons
  * Hugging Face's tokenizers use, with its NUL. `out` must have room for strlen(pattern) + 1 bytes.
  */
 void gguf_pattern_to_oniguruma(const char *pattern, char *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* Ids of special tokens: their keys, and the defaults of missing keys. */
-#ifndef GGUFS_GGUF_SPECIAL_IDS_H
-#define GGUFS_GGUF_SPECIAL_IDS_H
+#pragma once
 
 #include "gguf/models/pretokenizers.h"
 
@@ -57,5 +56,3 @@ const struct gguf_tokenizer_defaults *gguf_tokenizer_defaults_find(const char *m
 void gguf_special_ids_complete(struct gguf_special_ids *ids, const char *model,
                                const struct gguf_pretokenizer *pretokenizer, bool has_add_bos_key,
                                int32_t end_of_text);
-
-#endif

@@ -1,6 +1,5 @@
 /* Checks the tensors of a model against the lists of its architecture, see models.h. */
-#ifndef GGUFS_GGUF_TENSOR_LISTS_H
-#define GGUFS_GGUF_TENSOR_LISTS_H
+#pragma once
 
 #include "gguf/models/models.h"
 
@@ -65,5 +64,3 @@ typedef int gguf_list_visitor(void *user, const char *name, size_t length, bool 
  * and is returned.
  */
 int gguf_list_walk(const char *list, gguf_list_visitor *visit, void *user);
-
-#endif

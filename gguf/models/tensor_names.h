@@ -1,6 +1,5 @@
 /* Patterns of names of tensors. */
-#ifndef GGUFS_GGUF_TENSOR_NAMES_H
-#define GGUFS_GGUF_TENSOR_NAMES_H
+#pragma once
 
 #include "gguf/support/strings.h"
 
@@ -36,5 +35,3 @@ bool gguf_tensor_name_matches(struct gguf_string name, const char *pattern,
 /* Write a pattern with the numbers and the suffix of a match. Returns false if it is too long. */
 bool gguf_tensor_name_expand(const char *pattern, const struct gguf_name_match *match,
                              char name[GGUF_NAME_BYTES]);
-
-#endif

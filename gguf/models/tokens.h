@@ -1,6 +1,5 @@
 /* Tokens of vocabularies: their types, their texts, and special ones that files do not mark. */
-#ifndef GGUFS_GGUF_TOKENS_H
-#define GGUFS_GGUF_TOKENS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -100,5 +99,3 @@ const struct gguf_strip_rule *gguf_strip_rule_find(const char *name, const char 
 /* Return where the token strips white space. `rule` may be NULL. */
 unsigned gguf_strips(const struct gguf_strip_rule *rule, const char *text, size_t length,
                      enum gguf_token_type type);
-
-#endif

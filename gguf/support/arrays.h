@@ -1,6 +1,5 @@
 /* Arrays in memory: growable ones, a buffer of bytes, and sorted pointers to a table. */
-#ifndef GGUFS_GGUF_ARRAYS_H
-#define GGUFS_GGUF_ARRAYS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ void gguf_buffer_free(struct gguf_buffer *buffer);
  */
 const void **gguf_sorted(const void *table, uint64_t count, size_t entry_bytes,
                          int (*compare)(const void *, const void *));
-
-#endif

@@ -2,8 +2,7 @@
  * Confinement: a process gives up rights before it reads a model file. Files come from strangers;
  * if one managed to run code, that code could open, start and reach nothing.
  */
-#ifndef GGUFS_GGUF_CONFINE_H
-#define GGUFS_GGUF_CONFINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ struct gguf_confinement {
  * these rights, this does nothing and returns 0.
  */
 int gguf_confine(const struct gguf_confinement *confinement, const char **step);
-
-#endif

@@ -1,6 +1,5 @@
 /* Exit statuses of the programs, as sysexits.h names them, and their standard files. */
-#ifndef GGUFS_GGUF_EXIT_STATUS_H
-#define GGUFS_GGUF_EXIT_STATUS_H
+#pragma once
 
 /*
  * Return the exit status for `code`, a negative errno from any folder, or EX_OK for 0. Errors that
@@ -29,5 +28,3 @@ int gguf_finish_stdout(const char *program, int status);
  * negative errno.
  */
 int gguf_fill_standard_files(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* The status of an open file, asked for in a way that a confined process may use. */
-#ifndef GGUFS_GGUF_FILE_STATUS_H
-#define GGUFS_GGUF_FILE_STATUS_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -18,5 +17,3 @@ struct gguf_file_status {
  * thread may call it.
  */
 int gguf_get_file_status(int descriptor, struct gguf_file_status *status);
-
-#endif

@@ -1,6 +1,5 @@
 /* A hash with a secret key: nobody can choose inputs that collide, as the makers of files might. */
-#ifndef GGUFS_GGUF_KEYED_HASH_H
-#define GGUFS_GGUF_KEYED_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ static inline uint32_t gguf_hash_pair(const struct gguf_hash_key *key, uint32_t 
 {
     return (uint32_t)((key->words[0] * a + key->words[1] * b) >> 32);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Limits that several folders share. Each is several times what any known model has. */
-#ifndef GGUFS_GGUF_LIMITS_H
-#define GGUFS_GGUF_LIMITS_H
+#pragma once
 
 /* ggml computes with four dimensions; video models from ComfyUI-GGUF have five and more. */
 #define GGUF_MAX_DIMS    8
@@ -14,5 +13,3 @@
 #define GGUF_MAX_TOKENS    ((1u << GGUF_TOKEN_ID_BITS) - 1)
 /* Texts of all tokens together. */
 #define GGUF_MAX_TOKENS_BYTES (1u << 28)
-
-#endif

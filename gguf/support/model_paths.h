@@ -1,6 +1,5 @@
 /* Paths by which users name models: files, folders with a model, and names that are not local. */
-#ifndef GGUFS_GGUF_MODEL_PATHS_H
-#define GGUFS_GGUF_MODEL_PATHS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ bool gguf_remote_remedy(const char *path, char remedy[GGUF_REMEDY_BYTES]);
  * caller frees it.
  */
 char *gguf_absolute_path(const char *path);
-
-#endif

@@ -1,6 +1,5 @@
 /* Parses a command line by the program's table of options. */
-#ifndef GGUFS_GGUF_OPTION_PARSER_H
-#define GGUFS_GGUF_OPTION_PARSER_H
+#pragma once
 
 #include "gguf/support/option_rows.h"
 
@@ -35,5 +34,3 @@ int gguf_option_set(const struct gguf_option_table *table, void *options,
 
 /* Append a text, which is not copied. Returns 0 or -ENOMEM. The caller frees texts->texts. */
 int gguf_texts_add(struct gguf_texts *texts, const char *text);
-
-#endif

@@ -2,8 +2,7 @@
  * A program's table of options. One row per option drives the parser (option_parser.h), --help
  * and the completion in shells; a test compares the rows with the manual page.
  */
-#ifndef GGUFS_GGUF_OPTION_ROWS_H
-#define GGUFS_GGUF_OPTION_ROWS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -137,5 +136,3 @@ void gguf_options_print_help(const struct gguf_option_table *table, FILE *stream
  */
 int gguf_options_complete(const struct gguf_option_table *table, int n_words, char **words, int at,
                           FILE *stream);
-
-#endif

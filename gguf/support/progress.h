@@ -1,6 +1,5 @@
 /* A progress bar on a terminal; nothing elsewhere. */
-#ifndef GGUFS_GGUF_PROGRESS_H
-#define GGUFS_GGUF_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ void gguf_progress_draw(struct gguf_progress *progress, uint64_t done_bytes, uin
 
 /* Makes room for other output. */
 void gguf_progress_erase(const struct gguf_progress *progress);
-
-#endif

@@ -3,8 +3,7 @@
  * terminal, which takes control characters for commands. All code that prints text of unknown
  * origin uses these functions.
  */
-#ifndef GGUFS_GGUF_SAFE_PRINT_H
-#define GGUFS_GGUF_SAFE_PRINT_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ void gguf_vprint_safe_format(FILE *stream, const char *format, va_list args)
  * Bytes that gguf_escape() changes appear in the form $'\xNN' of bash and zsh.
  */
 void gguf_print_shell_word(FILE *stream, const char *word);
-
-#endif

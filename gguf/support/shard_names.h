@@ -9,8 +9,7 @@
  *
  *     NAME.bin, NAME.bin.1, …         the first part has no number
  */
-#ifndef GGUFS_GGUF_SHARD_NAMES_H
-#define GGUFS_GGUF_SHARD_NAMES_H
+#pragma once
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -50,5 +49,3 @@ char *gguf_part_path(const char *path, uint32_t number);
 
 /* Return true if both paths name shards, or parts, and differ in nothing but the number. */
 bool gguf_are_shards_of_one_model(const char *a, const char *b);
-
-#endif

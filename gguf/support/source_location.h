@@ -9,8 +9,7 @@
  * This is not an extended attribute, because attributes are texts for people and do not check the
  * model file.
  */
-#ifndef GGUFS_GGUF_SOURCE_LOCATION_H
-#define GGUFS_GGUF_SOURCE_LOCATION_H
+#pragma once
 
 #include <limits.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ struct gguf_source_location {
 #define GGUF_GET_SOURCE_LOCATION _IOR('G', 1, struct gguf_source_location)
 
 _Static_assert(GGUF_GET_SOURCE_LOCATION == 0x90304701, "ggufs(5) gives this number");
-
-#endif

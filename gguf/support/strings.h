@@ -1,6 +1,5 @@
 /* Strings as files hold them: any bytes, with a length. */
-#ifndef GGUFS_GGUF_STRINGS_H
-#define GGUFS_GGUF_STRINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ struct gguf_quoted {
  * Use as gguf_quote(name).text inside one expression.
  */
 struct gguf_quoted gguf_quote(struct gguf_string string);
-
-#endif

@@ -1,6 +1,5 @@
 /* Starts threads with the right signals blocked. All threads of ggufs are made here. */
-#ifndef GGUFS_GGUF_THREAD_START_H
-#define GGUFS_GGUF_THREAD_START_H
+#pragma once
 
 #include <pthread.h>
 
@@ -11,5 +10,3 @@
  * negative errno.
  */
 int gguf_thread_start(pthread_t *thread, void *(*run)(void *argument), void *argument);
-
-#endif

@@ -1,6 +1,5 @@
 /* Comparisons of times. */
-#ifndef GGUFS_GGUF_TIMES_H
-#define GGUFS_GGUF_TIMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <time.h>
@@ -15,5 +14,3 @@ static inline bool gguf_is_later(struct timespec a, struct timespec b)
 {
     return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
 }
-
-#endif

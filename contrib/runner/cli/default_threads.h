@@ -1,6 +1,5 @@
 /* The number of threads without -t. */
-#ifndef GGUFS_RUNNER_DEFAULT_THREADS_H
-#define GGUFS_RUNNER_DEFAULT_THREADS_H
+#pragma once
 
 /*
  * Return OMP_NUM_THREADS of the environment, or else the number of physical cores that this process
@@ -9,5 +8,3 @@
  * RUN_MAX_THREADS. A limit that cannot be read is ignored.
  */
 unsigned run_default_threads(const char *root);
-
-#endif

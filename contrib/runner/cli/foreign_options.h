@@ -1,6 +1,5 @@
 /* Options of other runners, mainly llama.cpp's llama-cli, that ggufs-run lacks. */
-#ifndef GGUFS_RUNNER_FOREIGN_OPTIONS_H
-#define GGUFS_RUNNER_FOREIGN_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ const struct run_foreign_option *run_foreign_option_find(const char *word);
 /* Return true if the option in `word` has its value in the next word, which may be NULL. */
 bool run_foreign_option_has_value(const struct run_foreign_option *option, const char *word,
                                   const char *next);
-
-#endif

@@ -1,6 +1,5 @@
 /* Generation: feeds a prompt and samples token after token. */
-#ifndef GGUFS_RUNNER_GENERATE_H
-#define GGUFS_RUNNER_GENERATE_H
+#pragma once
 
 #include "contrib/runner/cli/session.h"
 #include "contrib/runner/cli/speculation.h"
@@ -53,5 +52,3 @@ const char *run_ending_name(enum run_ending ending);
 
 /* Print the times, and a message if the context was full. */
 void run_generation_report(const struct run_generation *generation);
-
-#endif

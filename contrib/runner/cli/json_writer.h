@@ -2,8 +2,7 @@
  * JSON for other programs: one object, printed to stdout. Errors of stdout stay to be checked with
  * fflush() and ferror().
  */
-#ifndef GGUFS_RUNNER_JSON_WRITER_H
-#define GGUFS_RUNNER_JSON_WRITER_H
+#pragma once
 
 #include "contrib/runner/tokenizer/token_ids.h"
 
@@ -19,5 +18,3 @@ void run_json_string(const char *name, const char *bytes, size_t length);
 void run_json_number(const char *name, double number);
 void run_json_integer(const char *name, uint64_t number);
 void run_json_ids(const char *name, const struct run_ids *ids);
-
-#endif

@@ -1,6 +1,5 @@
 /* Explains why a file that holds no language model cannot be run. */
-#ifndef GGUFS_RUNNER_KIND_MESSAGE_H
-#define GGUFS_RUNNER_KIND_MESSAGE_H
+#pragma once
 
 #include "contrib/runner/tree/open_tree.h"
 
@@ -10,5 +9,3 @@
  * tree's metadata must be open.
  */
 bool run_kind_explain(const struct run_tree *tree, int code, struct run_failure *failure);
-
-#endif

@@ -1,6 +1,5 @@
 /* Lines that a person types at a terminal: editing, history and pasted lines, by libedit. */
-#ifndef GGUFS_RUNNER_LINE_EDITOR_H
-#define GGUFS_RUNNER_LINE_EDITOR_H
+#pragma once
 
 #include "gguf/support/arrays.h"
 
@@ -26,5 +25,3 @@ int run_line_editor_read(struct run_line_editor *editor, struct gguf_buffer *lin
  * input, -EINTR after Ctrl-C, or -ENOMEM.
  */
 int run_plain_line_read(struct gguf_buffer *line);
-
-#endif

@@ -2,8 +2,7 @@
  * Messages of ggufs-run, printed to stderr. File names, keys and strings of a model come from
  * strangers, so every message is made safe for a terminal here.
  */
-#ifndef GGUFS_RUNNER_MESSAGES_H
-#define GGUFS_RUNNER_MESSAGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ void run_message_follows_text(bool is_inside_line);
 
 /* Return true if the next message must start a new line. Async-signal-safe. */
 bool run_message_is_after_text(void);
-
-#endif

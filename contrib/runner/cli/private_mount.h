@@ -1,6 +1,5 @@
 /* A private mount of a model file, which ends by itself with the last open file of the tree. */
-#ifndef GGUFS_RUNNER_PRIVATE_MOUNT_H
-#define GGUFS_RUNNER_PRIVATE_MOUNT_H
+#pragma once
 
 #include "gguf/support/option_rows.h"
 
@@ -12,5 +11,3 @@
  * starting threads.
  */
 int run_private_mount_open(const char *model, const struct gguf_texts *options, int *tree_fd);
-
-#endif

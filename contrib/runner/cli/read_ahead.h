@@ -3,8 +3,7 @@
  * the first pass, the next ones are already being read, and the weights are in memory when a user
  * has typed a message.
  */
-#ifndef GGUFS_RUNNER_READ_AHEAD_H
-#define GGUFS_RUNNER_READ_AHEAD_H
+#pragma once
 
 #include "contrib/runner/tree/weights.h"
 
@@ -37,5 +36,3 @@ void run_read_ahead_finish(struct run_read_ahead *ahead);
 
 /* Stop reading. Call it before the weights are closed. */
 void run_read_ahead_end(struct run_read_ahead *ahead);
-
-#endif

@@ -1,6 +1,5 @@
 /* The command line of ggufs-run: the table of its options, and its parser. */
-#ifndef GGUFS_RUNNER_RUN_OPTIONS_H
-#define GGUFS_RUNNER_RUN_OPTIONS_H
+#pragma once
 
 #include "contrib/runner/sampling/sampler.h"
 #include "gguf/support/option_parser.h"
@@ -86,5 +85,3 @@ void run_options_free(struct run_options *options);
 
 /* Write the names that --chat-template takes into names[capacity]. */
 void run_options_list_templates(char *names, size_t capacity);
-
-#endif

@@ -1,6 +1,5 @@
 /* The progress of computing a prompt, shown on a terminal. */
-#ifndef GGUFS_RUNNER_RUN_PROGRESS_H
-#define GGUFS_RUNNER_RUN_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ void run_progress_end(struct run_prompt_progress *progress);
 
 /* Seconds of a monotonic clock. */
 double run_seconds(void);
-
-#endif

@@ -2,8 +2,7 @@
  * Signals: Ctrl-C, termination, and page faults of mapped weights. Signal handlers have no
  * arguments, so the state is global: one set of weights.
  */
-#ifndef GGUFS_RUNNER_RUN_SIGNALS_H
-#define GGUFS_RUNNER_RUN_SIGNALS_H
+#pragma once
 
 #include "contrib/runner/tree/weights.h"
 
@@ -44,5 +43,3 @@ bool run_signals_are_pending(void);
 
 /* Set the weights whose mappings may fault, and the model's path for the message; or NULL. */
 void run_signals_watch(const struct run_weights *weights, const char *model);
-
-#endif

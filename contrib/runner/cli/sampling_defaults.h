@@ -1,6 +1,5 @@
 /* The defaults of sampling: values that the model recommends, then this program's. */
-#ifndef GGUFS_RUNNER_SAMPLING_DEFAULTS_H
-#define GGUFS_RUNNER_SAMPLING_DEFAULTS_H
+#pragma once
 
 #include "contrib/runner/sampling/sampler.h"
 #include "contrib/runner/tree/metadata.h"
@@ -21,5 +20,3 @@
  */
 int run_sampling_complete(struct run_sampling *sampling, const struct run_metadata *metadata,
                           struct run_failure *failure);
-
-#endif

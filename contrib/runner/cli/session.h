@@ -1,6 +1,5 @@
 /* The session of a task: the tree, mounted if necessary, the tokenizer and the engine. */
-#ifndef GGUFS_RUNNER_SESSION_H
-#define GGUFS_RUNNER_SESSION_H
+#pragma once
 
 #include "contrib/runner/cli/line_editor.h"
 #include "contrib/runner/cli/read_ahead.h"
@@ -63,5 +62,3 @@ int run_session_feed(struct run_session *session, const int32_t *tokens, size_t 
  */
 int run_session_encode(const struct run_session *session, const char *text, size_t length,
                        bool is_special, struct run_ids *ids, struct run_failure *failure);
-
-#endif

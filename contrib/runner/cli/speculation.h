@@ -6,8 +6,7 @@
  * pass, so drafts change only the speed. Prompt lookup costs nothing, so the model's nextn layer
  * drafts only if prompt lookup finds nothing.
  */
-#ifndef GGUFS_RUNNER_SPECULATION_H
-#define GGUFS_RUNNER_SPECULATION_H
+#pragma once
 
 #include "contrib/runner/cli/session.h"
 #include "contrib/runner/sampling/draft_length.h"
@@ -64,5 +63,3 @@ float *run_speculation_logits(const struct run_speculation *speculation);
 
 /* Return the number of tokens fed, without drafts. */
 uint32_t run_speculation_n_past(const struct run_speculation *speculation);
-
-#endif

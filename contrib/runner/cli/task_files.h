@@ -1,6 +1,5 @@
 /* The files that a task reads and writes. They are opened before the process confines itself. */
-#ifndef GGUFS_RUNNER_TASK_FILES_H
-#define GGUFS_RUNNER_TASK_FILES_H
+#pragma once
 
 #include "contrib/runner/cli/run_options.h"
 #include "contrib/runner/tree/failure.h"
@@ -52,5 +51,3 @@ int run_task_files_check(const struct run_options *options, const struct run_tas
  * errno. */
 int run_task_files_read(const struct run_task_files *files, struct gguf_buffer *bytes,
                         struct run_failure *failure);
-
-#endif

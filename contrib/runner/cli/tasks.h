@@ -1,6 +1,5 @@
 /* The tasks of ggufs-run. Each prints its errors and returns an exit status. */
-#ifndef GGUFS_RUNNER_TASKS_H
-#define GGUFS_RUNNER_TASKS_H
+#pragma once
 
 #include "contrib/runner/cli/json_writer.h"
 #include "contrib/runner/cli/session.h"
@@ -24,5 +23,3 @@ int run_task_bench(struct run_session *session);
 
 /* End the line of a JSON object on stdout. */
 int run_finish_json(const struct run_session *session);
-
-#endif

@@ -2,8 +2,7 @@
  * Decodes tokens to text, and writes it to stdout as soon as it cannot begin a stop text, or keeps
  * it.
  */
-#ifndef GGUFS_RUNNER_TEXT_OUTPUT_H
-#define GGUFS_RUNNER_TEXT_OUTPUT_H
+#pragma once
 
 #include "contrib/runner/tokenizer/tokenizer.h"
 #include "gguf/support/arrays.h"
@@ -69,5 +68,3 @@ int run_output_clean(struct run_output *output);
 int run_output_end(struct run_output *output, struct run_failure *failure);
 
 void run_output_free(struct run_output *output);
-
-#endif

@@ -1,6 +1,5 @@
 /* Activation functions. */
-#ifndef GGUFS_RUNNER_ACTIVATION_H
-#define GGUFS_RUNNER_ACTIVATION_H
+#pragma once
 
 #include <stddef.h>
 
@@ -45,5 +44,3 @@ size_t run_find_highest(const float *x, size_t n);
 
 /* Apply softmax to n floats in place. */
 void run_softmax(float *x, size_t n);
-
-#endif

@@ -1,6 +1,5 @@
 /* Attention of new tokens to all earlier ones (Vaswani et al. 2017), with the models' variants. */
-#ifndef GGUFS_RUNNER_ATTEND_H
-#define GGUFS_RUNNER_ATTEND_H
+#pragma once
 
 #include "contrib/runner/compute/kv_cache.h"
 #include "contrib/runner/compute/top_k.h"
@@ -43,5 +42,3 @@ struct run_attention {
 int run_attend(const struct run_attention *attention, const float *queries, size_t stride,
                const struct run_cache *keys, const struct run_cache *values, size_t n, size_t first,
                float *out);
-
-#endif

@@ -2,8 +2,7 @@
  * Causal convolution of each channel with a few taps. Recurrent mixers apply it before their
  * recurrence.
  */
-#ifndef GGUFS_RUNNER_CONVOLVE_H
-#define GGUFS_RUNNER_CONVOLVE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -21,5 +20,3 @@ struct run_convolution {
  */
 void run_convolve(struct run_convolution *convolution, const float *x, size_t stride, size_t n,
                   float *out);
-
-#endif

@@ -5,8 +5,7 @@
  * S = diag(decay) · S;    S = S + beta · k ⊗ (v - kᵀS);    y = qᵀS / √width_k
  * In Kimi's delta attention (Kimi Team 2025), each element of the key has a decay of its own.
  */
-#ifndef GGUFS_RUNNER_DELTA_RULE_H
-#define GGUFS_RUNNER_DELTA_RULE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ void run_delta_rule(struct run_delta_rule *rule, const struct run_delta_rows *ro
  * n_heads vectors of `width` floats.
  */
 void run_l2_norm(float *x, size_t n, size_t n_heads, size_t width, size_t stride, float epsilon);
-
-#endif

@@ -1,6 +1,5 @@
 /* The cache of keys or values of all tokens so far. */
-#ifndef GGUFS_RUNNER_KV_CACHE_H
-#define GGUFS_RUNNER_KV_CACHE_H
+#pragma once
 
 #include "dequant/types.h"
 
@@ -40,5 +39,3 @@ const float *run_cache_floats(const struct run_cache *cache, size_t row, size_t 
 
 /* Decode n elements of a row from `at` on; both are whole blocks. */
 void run_cache_load(const struct run_cache *cache, size_t row, size_t at, size_t n, float *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* The matrix product of weights, as stored, and rows of floats. */
-#ifndef GGUFS_RUNNER_MULTIPLY_H
-#define GGUFS_RUNNER_MULTIPLY_H
+#pragma once
 
 #include "contrib/runner/compute/tensor.h"
 
@@ -27,5 +26,3 @@ struct run_product {
  * parallel; only one thread may call it at a time.
  */
 void run_multiply(const struct run_product *products, size_t n_products, const float *x, size_t n);
-
-#endif

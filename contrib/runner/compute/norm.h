@@ -1,6 +1,5 @@
 /* Normalization of rows. */
-#ifndef GGUFS_RUNNER_NORM_H
-#define GGUFS_RUNNER_NORM_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@ enum run_norm_kind {
  */
 void run_norm(enum run_norm_kind kind, float epsilon, const float *x, size_t n, size_t width,
               size_t stride, const float *weight, const float *bias, size_t n_groups, float *out);
-
-#endif

@@ -2,8 +2,7 @@
  * Rotary position embedding (Su et al. 2021): pairs of a head's elements are rotated by angles that
  * grow with the position.
  */
-#ifndef GGUFS_RUNNER_ROTARY_H
-#define GGUFS_RUNNER_ROTARY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ void run_rotary_free(struct run_rotary *rotary);
  */
 void run_rotate(const struct run_rotary *rotary, float *x, size_t n, size_t n_heads, size_t width,
                 size_t stride, uint64_t first);
-
-#endif

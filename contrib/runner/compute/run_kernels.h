@@ -3,8 +3,7 @@
  * are compiled once per kernel set of dequant/sets.h, "scalar" included. All sets give the same
  * bits.
  */
-#ifndef GGUFS_RUNNER_RUN_KERNELS_H
-#define GGUFS_RUNNER_RUN_KERNELS_H
+#pragma once
 
 #include "dequant/dot.h"
 #include "dequant/sets.h"
@@ -126,5 +125,3 @@ extern const struct run_kernels run_kernel_sets[DEQUANT_SETS];
 
 /* The kernels of the set that dequant_choose_kernels() chose. */
 const struct run_kernels *run_kernels(void);
-
-#endif

@@ -5,8 +5,7 @@
  * With Δ = softplus(dt) every element x of a head has a state h of n_state numbers:
  *     h[i] = exp(Δ · a[i]) · h[i] + Δ · b[i] · x,    y = Σ c[i] · h[i] + d · x
  */
-#ifndef GGUFS_RUNNER_SELECTIVE_SCAN_H
-#define GGUFS_RUNNER_SELECTIVE_SCAN_H
+#pragma once
 
 #include <stddef.h>
 
@@ -32,5 +31,3 @@ struct run_scan_rows {
 /* out: [n][n_heads][width] without gaps; overlaps none of the inputs. Both work in parallel. */
 void run_scan_mamba(struct run_scan *scan, const struct run_scan_rows *rows, size_t n, float *out);
 void run_scan_mamba2(struct run_scan *scan, const struct run_scan_rows *rows, size_t n, float *out);
-
-#endif

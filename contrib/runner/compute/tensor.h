@@ -1,6 +1,5 @@
 /* A view of a tensor as stored: rows of blocks. */
-#ifndef GGUFS_RUNNER_TENSOR_H
-#define GGUFS_RUNNER_TENSOR_H
+#pragma once
 
 #include "dequant/types.h"
 
@@ -39,5 +38,3 @@ void run_tensor_decode(const struct run_tensor *tensor, uint64_t row, uint64_t f
 
 /* Decodes row `row` to ne[0] floats. */
 void run_tensor_decode_row(const struct run_tensor *tensor, uint64_t row, float *out);
-
-#endif

@@ -3,8 +3,7 @@
  * next piece of the items, so a thread that the system does not schedule delays only the piece that
  * it has begun. Idle threads sleep after a short while.
  */
-#ifndef GGUFS_RUNNER_THREAD_POOL_H
-#define GGUFS_RUNNER_THREAD_POOL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -45,5 +44,3 @@ void run_parallel_for(size_t n, size_t grain, run_parallel_body *body, void *con
  * takes `item_operations`.
  */
 size_t run_grain(size_t n_operations, size_t item_operations);
-
-#endif

@@ -1,6 +1,5 @@
 /* Sparse attention: an indexer's scores select the tokens that each token attends to. */
-#ifndef GGUFS_RUNNER_TOP_K_H
-#define GGUFS_RUNNER_TOP_K_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ struct run_index {
  */
 int run_select(const struct run_index *index, const float *queries, const float *weights, size_t n,
                size_t first, struct run_selection *selection);
-
-#endif

@@ -2,8 +2,7 @@
  * The recurrences of RWKV: each token reads a layer's state and changes it. Vectors are multiplied
  * head by head.
  */
-#ifndef GGUFS_RUNNER_WKV_H
-#define GGUFS_RUNNER_WKV_H
+#pragma once
 
 #include <stddef.h>
 
@@ -65,5 +64,3 @@ void run_gated_linear_attention(const struct run_wkv *wkv, const struct run_wkv_
  * parallel.
  */
 void run_wkv7(const struct run_wkv *wkv, const struct run_wkv_input *input, size_t n, float *out);
-
-#endif

@@ -3,8 +3,7 @@
  * and each layer computes on the first one. The other streams are predicted before the layer and
  * corrected after it.
  */
-#ifndef GGUFS_RUNNER_ALTUP_H
-#define GGUFS_RUNNER_ALTUP_H
+#pragma once
 
 #include "contrib/runner/engine/loader.h"
 #include "contrib/runner/engine/pass.h"
@@ -45,5 +44,3 @@ int run_altup_predict(const struct run_altup *altup, const struct run_pass *pass
  * stream. Returns 0 or -ENOMEM. */
 int run_altup_correct(const struct run_altup *altup, const struct run_pass *pass,
                       const float *predictions, const float *active, float *streams);
-
-#endif

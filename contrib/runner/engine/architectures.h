@@ -8,8 +8,7 @@
  * Unless a comment names another source, rows follow llama.cpp's src/models/, which converts and
  * runs the same files, and were compared with it or with transformers.
  */
-#ifndef GGUFS_RUNNER_ARCHITECTURES_H
-#define GGUFS_RUNNER_ARCHITECTURES_H
+#pragma once
 
 #include "contrib/runner/compute/activation.h"
 #include "contrib/runner/compute/attend.h"
@@ -185,5 +184,3 @@ struct run_architecture {
 
 /* Return the row of a name; NULL for an unknown name. */
 const struct run_architecture *run_architecture_find(const char *name);
-
-#endif

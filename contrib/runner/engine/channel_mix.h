@@ -2,8 +2,7 @@
  * The feed-forward part of RWKV: value(max(key(x'), 0)²), where x' is interpolated between the
  * token and the one before it. Versions before 7 multiply it by sigmoid(receptance(x'')).
  */
-#ifndef GGUFS_RUNNER_CHANNEL_MIX_H
-#define GGUFS_RUNNER_CHANNEL_MIX_H
+#pragma once
 
 #include "contrib/runner/engine/rwkv_parts.h"
 
@@ -21,5 +20,3 @@ void run_channel_mix_load(struct run_loader *loader, const struct run_hparams *h
 /* out = channel mix of x, both [n][n_embd]. Returns 0 or -ENOMEM. */
 int run_channel_mix_apply(const struct run_channel_mix *layer, const struct run_pass *pass,
                           const float *x, float *out);
-
-#endif

@@ -2,8 +2,7 @@
  * Runs a model: feed it tokens and get logits. Its row in the table of architectures and the
  * tensors of its tree define the computation.
  */
-#ifndef GGUFS_RUNNER_ENGINE_H
-#define GGUFS_RUNNER_ENGINE_H
+#pragma once
 
 #include "contrib/runner/tree/metadata.h"
 #include "contrib/runner/tree/weights.h"
@@ -85,5 +84,3 @@ bool run_engine_can_draft(const struct run_engine *engine, const char **problem)
  */
 int run_engine_draft(struct run_engine *engine, int32_t token, size_t most, int32_t *draft,
                      size_t *n, struct run_failure *failure);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Mixture of experts (Shazeer et al. 2017): a router selects the top-k experts per token.
  */
-#ifndef GGUFS_RUNNER_EXPERTS_H
-#define GGUFS_RUNNER_EXPERTS_H
+#pragma once
 
 #include "contrib/runner/engine/ffn.h"
 
@@ -38,5 +37,3 @@ uint64_t run_experts_unused_bytes(const struct run_experts *experts,
 /* out = the weighted sum of each token's experts, [n][n_embd]. Returns 0 or -ENOMEM. */
 int run_experts_apply(const struct run_experts *experts, const struct run_pass *pass,
                       const struct run_feed_forward_input *in, float *out);
-
-#endif

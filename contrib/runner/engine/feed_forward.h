@@ -1,6 +1,5 @@
 /* The feed-forward part of a layer: a dense network, a mixture of experts, or both. */
-#ifndef GGUFS_RUNNER_FEED_FORWARD_H
-#define GGUFS_RUNNER_FEED_FORWARD_H
+#pragma once
 
 #include "contrib/runner/engine/channel_mix.h"
 #include "contrib/runner/engine/experts.h"
@@ -22,5 +21,3 @@ void run_feed_forward_load(struct run_loader *loader, const struct run_hparams *
 /* out = feed-forward, [n][n_embd]. Returns 0 or -ENOMEM. */
 int run_feed_forward_apply(const struct run_feed_forward *layer, const struct run_pass *pass,
                            const struct run_feed_forward_input *in, float *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* One feed-forward network, or several of the same shape. */
-#ifndef GGUFS_RUNNER_FFN_H
-#define GGUFS_RUNNER_FFN_H
+#pragma once
 
 #include "contrib/runner/engine/loader.h"
 #include "contrib/runner/engine/pass.h"
@@ -32,5 +31,3 @@ uint64_t run_ffn_bytes(const struct run_ffn *ffn);
 /* out = network number `matrix` of n rows of x. Returns 0 or -ENOMEM. */
 int run_ffn_apply(const struct run_ffn *ffn, const struct run_pass *pass, uint64_t matrix,
                   const float *x, size_t n, float *out);
-
-#endif

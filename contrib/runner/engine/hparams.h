@@ -2,8 +2,7 @@
  * The hyperparameters of a model: the metadata that its architecture uses. All numbers are limited
  * so that their products cannot overflow.
  */
-#ifndef GGUFS_RUNNER_HPARAMS_H
-#define GGUFS_RUNNER_HPARAMS_H
+#pragma once
 
 #include "contrib/runner/engine/architectures.h"
 #include "contrib/runner/tree/metadata.h"
@@ -113,5 +112,3 @@ void run_hparams_free(struct run_hparams *hparams);
 int run_hparams_rotary(const struct run_hparams *hparams, const struct run_metadata *metadata,
                        bool is_windowed, struct run_rotary *rotary,
                        struct run_rotary_scaling *scaling, struct run_failure *failure);
-
-#endif

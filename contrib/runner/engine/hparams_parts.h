@@ -1,6 +1,5 @@
 /* Declarations shared by the files that implement run_hparams_read(). */
-#ifndef GGUFS_RUNNER_HPARAMS_PARTS_H
-#define GGUFS_RUNNER_HPARAMS_PARTS_H
+#pragma once
 
 #include "contrib/runner/engine/hparams.h"
 #include "contrib/runner/engine/key_reader.h"
@@ -28,5 +27,3 @@ static inline uint32_t run_hparams_n_shapes(const struct run_hparams *hparams)
 
 /* Reads heads, windows and scales, after the sizes, n_layer and the heads of the layers. */
 void run_hparams_read_attention(struct run_key_reader *reader, struct run_hparams *hparams);
-
-#endif

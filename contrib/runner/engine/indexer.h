@@ -2,8 +2,7 @@
  * The indexer of sparse attention: a small attention whose scores select the tokens that the main
  * attention attends to (DeepSeek 3.2, MiniMax M3).
  */
-#ifndef GGUFS_RUNNER_INDEXER_H
-#define GGUFS_RUNNER_INDEXER_H
+#pragma once
 
 #include "contrib/runner/compute/attend.h"
 #include "contrib/runner/engine/loader.h"
@@ -33,5 +32,3 @@ void run_indexer_free(struct run_indexer *indexer);
  * `q_from`. Returns 0 or -ENOMEM. */
 int run_indexer_apply(struct run_indexer *indexer, const struct run_pass *pass, const float *x,
                       const float *q_from);
-
-#endif

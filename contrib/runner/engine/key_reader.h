@@ -3,8 +3,7 @@
  * architecture is read only if the architecture's list in gguf/models/ has it; the list also gives
  * the default of a missing key.
  */
-#ifndef GGUFS_RUNNER_KEY_READER_H
-#define GGUFS_RUNNER_KEY_READER_H
+#pragma once
 
 #include "contrib/runner/tree/metadata.h"
 #include "gguf/models/key_lists.h"
@@ -45,5 +44,3 @@ float run_read_scale(struct run_key_reader *reader, const char *key, float other
 
 /* Fail with -EINVAL and this text, unless something failed before. */
 void run_read_refuse(struct run_key_reader *reader, const char *text);
-
-#endif

@@ -1,6 +1,5 @@
 /* A layer of a model: its mixers, its feed-forward, and the norms around them. */
-#ifndef GGUFS_RUNNER_LAYER_H
-#define GGUFS_RUNNER_LAYER_H
+#pragma once
 
 #include "contrib/runner/engine/altup.h"
 #include "contrib/runner/engine/feed_forward.h"
@@ -32,5 +31,3 @@ void run_layer_load(struct run_loader *loader, const struct run_mixer_place *pla
 
 /* Applies the layer in place to x, [n_streams][n][n_embd]. Returns 0 or -ENOMEM. */
 int run_layer_apply(struct run_layer *layer, const struct run_pass *pass, float *x);
-
-#endif

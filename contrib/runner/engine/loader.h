@@ -1,6 +1,5 @@
 /* Loads weights into the parts of a model and checks their shapes. */
-#ifndef GGUFS_RUNNER_LOADER_H
-#define GGUFS_RUNNER_LOADER_H
+#pragma once
 
 #include "contrib/runner/compute/norm.h"
 #include "contrib/runner/compute/multiply.h"
@@ -138,5 +137,3 @@ void run_linears_apply(const struct run_linear_to list[], size_t n_linears, uint
 /* out = n normalized rows of `width` floats of x; a copy without norm. `out` may be x. */
 void run_norm_apply(const struct run_norm_layer *norm, const float *x, size_t n, size_t width,
                     float *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* The attention of a layer: projections, norms and rotation around compute/attend.h. */
-#ifndef GGUFS_RUNNER_MIX_ATTENTION_H
-#define GGUFS_RUNNER_MIX_ATTENTION_H
+#pragma once
 
 #include "contrib/runner/engine/indexer.h"
 #include "contrib/runner/engine/mixer.h"
@@ -37,5 +36,3 @@ extern const struct run_mixer_ops run_attention_mixer;
  */
 void run_scale_queries_by_position(const struct run_pass *pass, const struct run_layer_shape *shape,
                                    float *q, size_t width);
-
-#endif

@@ -2,8 +2,7 @@
  * Multi-head latent attention (MLA, DeepSeek 2, 2024): keys and values of all heads are
  * decompressed from a narrow row per token.
  */
-#ifndef GGUFS_RUNNER_MIX_LATENT_H
-#define GGUFS_RUNNER_MIX_LATENT_H
+#pragma once
 
 #include "contrib/runner/engine/indexer.h"
 #include "contrib/runner/engine/mixer.h"
@@ -31,5 +30,3 @@ extern const struct run_mixer_ops run_latent_mixer;
 /* Make a layer without indexer use the selection of `before`. */
 void run_latent_follow(struct run_loader *loader, struct run_latent_layer *layer,
                        const struct run_latent_layer *before);
-
-#endif

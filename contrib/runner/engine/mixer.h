@@ -2,8 +2,7 @@
  * Mixers: the parts of layers that mix tokens. A kind of mixer is a row of operations; a layer has
  * one mixer, none, or attention and a recurrent mixer side by side, whose outputs are added.
  */
-#ifndef GGUFS_RUNNER_MIXER_H
-#define GGUFS_RUNNER_MIXER_H
+#pragma once
 
 #include "contrib/runner/engine/loader.h"
 #include "contrib/runner/engine/pass.h"
@@ -63,5 +62,3 @@ int run_mixers_apply(const struct run_mixers *mixers, const struct run_pass *pas
 int run_mixers_rewind(const struct run_mixers *mixers, struct run_scratch *scratch, size_t n);
 
 void run_mixers_free(const struct run_mixers *mixers);
-
-#endif

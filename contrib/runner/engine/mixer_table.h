@@ -1,6 +1,5 @@
 /* The table of mixers. Mixers that only the table knows are declared here. */
-#ifndef GGUFS_RUNNER_MIXER_TABLE_H
-#define GGUFS_RUNNER_MIXER_TABLE_H
+#pragma once
 
 #include "contrib/runner/engine/mixer.h"
 
@@ -11,5 +10,3 @@ extern const struct run_mixer_ops run_linear_mixer, run_rwkv4_mixer, run_rwkv6_m
 /* Choose and load the mixers of layer place->index. loader->prefix names the layer. */
 void run_mixers_load(struct run_loader *loader, const struct run_mixer_place *place,
                      struct run_mixers *mixers);
-
-#endif

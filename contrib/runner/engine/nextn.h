@@ -6,8 +6,7 @@
  * after t, the draft, are head(shared_head_norm(x)). For the next draft, x replaces h and the draft
  * replaces t. Tensors: blk.N.nextn.*.
  */
-#ifndef GGUFS_RUNNER_NEXTN_H
-#define GGUFS_RUNNER_NEXTN_H
+#pragma once
 
 #include "contrib/runner/engine/layer.h"
 #include "contrib/runner/engine/required.h"
@@ -67,5 +66,3 @@ int run_nextn_draft(struct run_nextn *nextn, const struct run_pass *pass, int32_
 
 /* Forget the tokens after the first `n_past`. */
 void run_nextn_rewind(struct run_nextn *nextn, uint32_t n_past);
-
-#endif

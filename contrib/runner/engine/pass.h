@@ -1,6 +1,5 @@
 /* A pass of a batch of tokens through the layers, and memory for intermediate results. */
-#ifndef GGUFS_RUNNER_PASS_H
-#define GGUFS_RUNNER_PASS_H
+#pragma once
 
 #include "contrib/runner/engine/hparams.h"
 
@@ -35,5 +34,3 @@ struct run_pass {
     const float *embeddings; /* [n][n_embd]; only with RUN_LAYER_SCALES_EMBEDDINGS */
     const float *per_layer;  /* [n][n_layer][n_per_layer]; NULL without per-layer embeddings */
 };
-
-#endif

@@ -2,8 +2,7 @@
  * Per-layer embeddings (Gemma 3n, 2025): a token has a narrow embedding for each layer besides its
  * main one. It is multiplied by a gate made from the layer's output, projected and added.
  */
-#ifndef GGUFS_RUNNER_PER_LAYER_H
-#define GGUFS_RUNNER_PER_LAYER_H
+#pragma once
 
 #include "contrib/runner/engine/loader.h"
 #include "contrib/runner/engine/pass.h"
@@ -37,5 +36,3 @@ const float *run_per_layer_make(const struct run_per_layer_source *source,
  * [n][n_embd]. Returns 0 or -ENOMEM. */
 int run_per_layer_apply(const struct run_per_layer *layer, const struct run_pass *pass,
                         const float *x, float *out);
-
-#endif

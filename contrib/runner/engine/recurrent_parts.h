@@ -1,6 +1,5 @@
 /* Functions that recurrent mixers share: loading convolutions, and memory for earlier tokens. */
-#ifndef GGUFS_RUNNER_RECURRENT_PARTS_H
-#define GGUFS_RUNNER_RECURRENT_PARTS_H
+#pragma once
 
 #include "contrib/runner/compute/convolve.h"
 #include "contrib/runner/engine/loader.h"
@@ -47,5 +46,3 @@ void run_low_rank_load(struct run_loader *loader, const char *name, char first, 
 /* out = product number `part` for the pass's rows of x. Returns 0 or -ENOMEM. */
 int run_low_rank_apply(const struct run_low_rank *low_rank, const struct run_pass *pass,
                        uint64_t part, const float *x, float *out);
-
-#endif

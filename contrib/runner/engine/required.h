@@ -3,8 +3,7 @@
  * all layers of a kind have the same tensors. The loader chooses computations by the tensors that
  * exist, so without these checks a missing tensor, or one too many, would silently change results.
  */
-#ifndef GGUFS_RUNNER_REQUIRED_H
-#define GGUFS_RUNNER_REQUIRED_H
+#pragma once
 
 #include "contrib/runner/engine/hparams.h"
 #include "contrib/runner/engine/loader.h"
@@ -30,5 +29,3 @@ struct run_layer_kinds {
  */
 void run_check_layer(struct run_loader *loader, const struct run_hparams *hparams, uint32_t index,
                      struct run_layer_kinds *kinds);
-
-#endif

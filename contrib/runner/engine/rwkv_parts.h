@@ -3,8 +3,7 @@
  * links in trees of rwkv.cpp files. A tensor whose numbers or shape differ from GGUF has no GGUF
  * name; it is looked up by rwkv.cpp's own name, which begins with "blocks.N.".
  */
-#ifndef GGUFS_RUNNER_RWKV_PARTS_H
-#define GGUFS_RUNNER_RWKV_PARTS_H
+#pragma once
 
 #include "contrib/runner/engine/recurrent_parts.h"
 
@@ -45,5 +44,3 @@ void run_token_shift(const struct run_token_shift *shift, const float *x, size_t
 /* out = x + difference · lerp, for n rows; lerp_stride is 0 if all rows have the same lerp. */
 void run_lerp(const float *x, const float *difference, const float *lerp, size_t lerp_stride,
               size_t n, size_t width, float *out);
-
-#endif

@@ -2,8 +2,7 @@
  * Exponentials and the hyperbolic tangent of vectors. The polynomials interpolate the functions in
  * the Chebyshev nodes of their intervals, which is close to the least error.
  */
-#ifndef GGUFS_RUNNER_VECTOR_MATH_H
-#define GGUFS_RUNNER_VECTOR_MATH_H
+#pragma once
 
 #include "dequant/kernels/float_vectors.h"
 
@@ -64,5 +63,3 @@ static inline float_vector vector_tanh(float_vector x)
     sum = float_fused(sum * square, x, x);
     return chosen(magnitude < float_all(0.5f), sum, (float_vector)((int_vector)far | sign));
 }
-
-#endif

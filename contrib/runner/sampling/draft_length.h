@@ -3,8 +3,7 @@
  * of one, by a factor that depends on the model and the machine, and gains the accepted drafts.
  * Gains and losses are measured, so that wrong drafts cost about 1 % of the time.
  */
-#ifndef GGUFS_RUNNER_DRAFT_LENGTH_H
-#define GGUFS_RUNNER_DRAFT_LENGTH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ uint32_t run_draft_length_get(const struct run_draft_length *draft);
 /* Account for a pass of 1 + n_drafted tokens with n_accepted accepted drafts. */
 void run_draft_length_learn(struct run_draft_length *draft, uint32_t n_drafted, uint32_t n_accepted,
                             double seconds);
-
-#endif

@@ -2,8 +2,7 @@
  * Prompt lookup (Saxena 2023, "Prompt Lookup Decoding"): if the last tokens occurred earlier in the
  * text, the tokens that followed there are drafts of the next tokens. Needs no second model.
  */
-#ifndef GGUFS_RUNNER_PROMPT_LOOKUP_H
-#define GGUFS_RUNNER_PROMPT_LOOKUP_H
+#pragma once
 
 #include "contrib/runner/tokenizer/token_ids.h"
 
@@ -33,5 +32,3 @@ int run_lookup_add(struct run_lookup *lookup, int32_t token);
  * position matches. Examines a limited number of positions.
  */
 size_t run_lookup_find(const struct run_lookup *lookup, size_t most, int32_t *draft);
-
-#endif

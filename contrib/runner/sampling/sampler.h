@@ -1,6 +1,5 @@
 /* Choosing the next token from its logits. */
-#ifndef GGUFS_RUNNER_SAMPLER_H
-#define GGUFS_RUNNER_SAMPLER_H
+#pragma once
 
 #include "contrib/runner/tree/failure.h"
 
@@ -42,5 +41,3 @@ void run_sampler_accept(struct run_sampler *sampler, int32_t token);
  */
 int run_sampler_pick(struct run_sampler *sampler, float *logits, int32_t *token,
                      struct run_failure *failure);
-
-#endif

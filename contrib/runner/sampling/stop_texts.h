@@ -2,8 +2,7 @@
  * Texts that end a generation. Bytes that may begin one of the texts are held back until the next
  * bytes decide; all other bytes pass through.
  */
-#ifndef GGUFS_RUNNER_STOP_TEXTS_H
-#define GGUFS_RUNNER_STOP_TEXTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,5 +14,3 @@
  */
 bool run_stop_texts_find(const char *const *texts, size_t n_texts, const char *bytes, size_t length,
                          size_t *n_free);
-
-#endif

@@ -3,8 +3,7 @@
  * splitmix64, both from https://prng.di.unimi.it (public domain). The same seed gives the same
  * numbers everywhere.
  */
-#ifndef GGUFS_RUNNER_XOSHIRO_H
-#define GGUFS_RUNNER_XOSHIRO_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ uint64_t run_xoshiro_next(struct run_xoshiro *xoshiro);
 
 /* Uniform in [0, 1), a multiple of 2^-53. */
 double run_xoshiro_double(struct run_xoshiro *xoshiro);
-
-#endif

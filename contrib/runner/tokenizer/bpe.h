@@ -2,8 +2,7 @@
  * Byte-pair encoding: repeatedly merges the pair of neighbouring symbols with the lowest rank;
  * among equal ranks, the leftmost one.
  */
-#ifndef GGUFS_RUNNER_BPE_H
-#define GGUFS_RUNNER_BPE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ int run_merger_merge(struct run_merger *merger, const char *text, run_find_pair 
                      const void *context);
 
 void run_merger_free(struct run_merger *merger);
-
-#endif

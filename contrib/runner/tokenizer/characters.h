@@ -1,6 +1,5 @@
 /* The characters of a UTF-8 text and their Unicode properties. */
-#ifndef GGUFS_RUNNER_CHARACTERS_H
-#define GGUFS_RUNNER_CHARACTERS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ uint32_t run_character_stand_in(uint32_t code);
 
 /* Write UTF-8, at most RUN_UTF8_BYTES, and return its length. */
 size_t run_character_encode(uint32_t code, char *out);
-
-#endif

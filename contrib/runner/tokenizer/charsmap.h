@@ -4,8 +4,7 @@
  * trie. A unit has 32 bits: a leaf flag, the byte on the edge to it, and the distance to its
  * children.
  */
-#ifndef GGUFS_RUNNER_CHARSMAP_H
-#define GGUFS_RUNNER_CHARSMAP_H
+#pragma once
 
 #include "contrib/runner/tree/metadata.h"
 
@@ -33,5 +32,3 @@ void run_charsmap_free(struct run_charsmap *map);
  */
 bool run_charsmap_find(const struct run_charsmap *map, const char *text, size_t length,
                        const char **replacement, size_t *n_bytes, size_t *n_taken);
-
-#endif

@@ -2,8 +2,7 @@
  * The merges of a byte-pair vocabulary: a hash table from pairs of tokens to the token that they
  * become. The hash has a random key, so that no file can choose pairs that collide.
  */
-#ifndef GGUFS_RUNNER_MERGE_TABLE_H
-#define GGUFS_RUNNER_MERGE_TABLE_H
+#pragma once
 
 #include "gguf/support/keyed_hash.h"
 
@@ -35,5 +34,3 @@ int run_merge_table_add(struct run_merge_table *table, const struct run_merge *m
 /* Return the merge of a pair, or NULL. Valid until another merge is added. */
 const struct run_merge *run_merge_table_find(const struct run_merge_table *table, int32_t left,
                                              int32_t right);
-
-#endif

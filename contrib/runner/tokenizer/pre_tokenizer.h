@@ -1,6 +1,5 @@
 /* Splits a text into words with a pre-tokenizer's regular expressions, compiled by PCRE2's JIT. */
-#ifndef GGUFS_RUNNER_PRE_TOKENIZER_H
-#define GGUFS_RUNNER_PRE_TOKENIZER_H
+#pragma once
 
 #include "contrib/runner/tree/failure.h"
 #include "gguf/models/pretokenizers.h"
@@ -38,5 +37,3 @@ typedef int run_word_taker(void *context, const char *word, size_t length);
  */
 int run_pre_tokenizer_split(const struct run_pre_tokenizer *splitter, const char *text,
                             size_t length, run_word_taker *take, void *context);
-
-#endif

@@ -3,8 +3,7 @@
  * sorted, and each has a link to its longest prefix in the set: a trie whose nodes are the members,
  * so that its memory does not grow with their lengths.
  */
-#ifndef GGUFS_RUNNER_PREFIX_TRIE_H
-#define GGUFS_RUNNER_PREFIX_TRIE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ static inline const struct run_prefix *run_prefix_trie_shorter(const struct run_
 {
     return prefix->parent > 0 ? &trie->list[prefix->parent - 1] : NULL;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A growing list of token ids. */
-#ifndef GGUFS_RUNNER_TOKEN_IDS_H
-#define GGUFS_RUNNER_TOKEN_IDS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ void run_ids_free(struct run_ids *ids);
  * elements. Returns 0, or -ENOMEM with the array unchanged.
  */
 int run_reserve(void *list, size_t *capacity, size_t n, size_t element_bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* The vocabulary, as the metadata have it: texts, types and scores of the tokens. */
-#ifndef GGUFS_RUNNER_TOKEN_VOCABULARY_H
-#define GGUFS_RUNNER_TOKEN_VOCABULARY_H
+#pragma once
 
 #include "contrib/runner/tree/metadata.h"
 #include "gguf/models/tokens.h"
@@ -77,5 +76,3 @@ bool run_vocabulary_is_byte(const struct run_vocabulary *vocabulary, uint32_t id
  * none.
  */
 void run_vocabulary_find_bytes(const struct run_vocabulary *vocabulary, int32_t ids[256]);
-
-#endif

@@ -2,8 +2,7 @@
  * Text to tokens and back, with the model's vocabulary. A tokenizer never changes after opening, so
  * any number of threads may use it.
  */
-#ifndef GGUFS_RUNNER_TOKENIZER_H
-#define GGUFS_RUNNER_TOKENIZER_H
+#pragma once
 
 #include "contrib/runner/tokenizer/token_ids.h"
 #include "contrib/runner/tokenizer/utf8_stream.h"
@@ -100,5 +99,3 @@ bool run_tokenizer_adds_space(const struct run_tokenizer *tokenizer);
  */
 int run_tokenizer_show(const struct run_tokenizer *tokenizer, int32_t id, bool is_control_shown,
                        struct run_utf8_stream *stream, const char **out, size_t *out_length);
-
-#endif

@@ -1,6 +1,5 @@
 /* The kinds of tokenizers, and declarations shared by the tokenizer's files. */
-#ifndef GGUFS_RUNNER_TOKENIZER_KINDS_H
-#define GGUFS_RUNNER_TOKENIZER_KINDS_H
+#pragma once
 
 #include "contrib/runner/tokenizer/prefix_trie.h"
 #include "contrib/runner/tokenizer/token_vocabulary.h"
@@ -82,5 +81,3 @@ size_t run_decode_space_marks(const struct run_tokenizer *tokenizer, const char 
 
 /* Append a text with U+2581 in place of spaces. Returns 0 or -ENOMEM. */
 int run_text_add_marked(struct gguf_buffer *text, const char *bytes, size_t length);
-
-#endif

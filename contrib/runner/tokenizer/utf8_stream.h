@@ -1,6 +1,5 @@
 /* Joins characters that are split between pieces of text, for output. */
-#ifndef GGUFS_RUNNER_UTF8_STREAM_H
-#define GGUFS_RUNNER_UTF8_STREAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ int run_utf8_put(struct run_utf8_stream *stream, const char *piece, size_t lengt
 int run_utf8_end(struct run_utf8_stream *stream, const char **out, size_t *out_length);
 
 void run_utf8_free(struct run_utf8_stream *stream);
-
-#endif

@@ -1,6 +1,5 @@
 /* The reason of a failure in the runner, as text for the user. */
-#ifndef GGUFS_RUNNER_FAILURE_H
-#define GGUFS_RUNNER_FAILURE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ int run_fail_elsewhere(struct run_failure *failure, int code, const char *format
 
 /* The same for memory that could not be allocated. */
 int run_fail_memory(struct run_failure *failure);
-
-#endif

@@ -9,8 +9,7 @@
  * U+DCFF; strings come back as the bytes themselves, and may contain NUL. A reader belongs to one
  * thread.
  */
-#ifndef GGUFS_RUNNER_JSON_READER_H
-#define GGUFS_RUNNER_JSON_READER_H
+#pragma once
 
 #include "contrib/runner/tree/failure.h"
 
@@ -67,5 +66,3 @@ int run_json_skip(struct run_json *json, struct run_failure *failure);
  */
 int run_json_element(struct run_json *json, struct run_json_token *element,
                      struct run_failure *failure);
-
-#endif

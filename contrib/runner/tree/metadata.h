@@ -3,8 +3,7 @@
  * at the key's first lookup, so unused keys cost nothing. Call all functions from one thread at a
  * time.
  */
-#ifndef GGUFS_RUNNER_METADATA_H
-#define GGUFS_RUNNER_METADATA_H
+#pragma once
 
 #include "contrib/runner/tree/failure.h"
 #include "contrib/runner/tree/json_reader.h"
@@ -96,5 +95,3 @@ int run_metadata_double(const struct run_metadata *metadata, const char *key, do
 /* As run_metadata_u32(), but the key must be there and its value at least `min`. */
 int run_metadata_need_u32(const struct run_metadata *metadata, const char *key, uint32_t min,
                           uint32_t max, uint32_t *value, struct run_failure *failure);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * All zeros is an empty list. Call all functions from one thread at a time.
  */
-#ifndef GGUFS_RUNNER_MODEL_FILES_H
-#define GGUFS_RUNNER_MODEL_FILES_H
+#pragma once
 
 #include "contrib/runner/tree/failure.h"
 
@@ -57,5 +56,3 @@ int run_model_files_check(struct run_model_files *files, struct run_failure *fai
 
 /* Unmap and close all files. */
 void run_model_files_close(struct run_model_files *files);
-
-#endif

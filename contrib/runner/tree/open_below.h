@@ -1,6 +1,5 @@
 /* Opens files of a tree, which may come from an untrusted source. */
-#ifndef GGUFS_RUNNER_OPEN_BELOW_H
-#define GGUFS_RUNNER_OPEN_BELOW_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -19,5 +18,3 @@ const char *run_open_below_error(int code);
  * user's FUSE server may answer anything.
  */
 bool run_is_on_own_mount(int fd);
-
-#endif

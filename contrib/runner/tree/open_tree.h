@@ -1,6 +1,5 @@
 /* A model's tree: its metadata and its weights, from a mount of ggufs or a copy of one. */
-#ifndef GGUFS_RUNNER_OPEN_TREE_H
-#define GGUFS_RUNNER_OPEN_TREE_H
+#pragma once
 
 #include "contrib/runner/tree/metadata.h"
 #include "contrib/runner/tree/weights.h"
@@ -14,5 +13,3 @@ struct run_tree {
 /* Open the tree at `path`. On failure nothing is left open. */
 int run_tree_open(const char *path, struct run_tree *tree, struct run_failure *failure);
 void run_tree_close(struct run_tree *tree);
-
-#endif

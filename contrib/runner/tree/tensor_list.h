@@ -2,8 +2,7 @@
  * The list of a model's tensors, tensors.json of its tree: names, types, shapes, and where the
  * bytes are.
  */
-#ifndef GGUFS_RUNNER_TENSOR_LIST_H
-#define GGUFS_RUNNER_TENSOR_LIST_H
+#pragma once
 
 #include "contrib/runner/compute/tensor.h"
 #include "contrib/runner/tree/failure.h"
@@ -50,5 +49,3 @@ int run_tensor_list_read(int tree_fd, run_tensor_listed *on_tensor, void *contex
  */
 int run_listed_tensor_take(const struct run_listed_tensor *listed, struct run_tensor *tensor,
                            struct run_failure *failure);
-
-#endif

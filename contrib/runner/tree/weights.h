@@ -1,6 +1,5 @@
 /* The tensors of the tree: their infos, and their bytes mapped into memory. */
-#ifndef GGUFS_RUNNER_WEIGHTS_H
-#define GGUFS_RUNNER_WEIGHTS_H
+#pragma once
 
 #include "contrib/runner/compute/tensor.h"
 #include "contrib/runner/tree/failure.h"
@@ -72,5 +71,3 @@ bool run_weights_mapping(const struct run_weights *weights, size_t index, const 
 
 /* Return the name of the tensor whose mapping contains the address, or NULL. Async-signal-safe. */
 const char *run_weights_name_at(const struct run_weights *weights, const void *address);
-
-#endif
