@@ -2,11 +2,9 @@
 
 #include <assert.h>
 
-#define DOWNLOAD_AGAIN "Download the file again, and compare its SHA256 with its page's."
+#define DOWNLOAD_AGAIN "Download it again, and compare its SHA256 with its page's."
 #define DAMAGED                                                                                    \
-    DOWNLOAD_AGAIN " If they are equal, the published file is wrong: convert the "                 \
-                   "original checkpoint with llama.cpp's convert_hf_to_gguf.py, and report it to " \
-                   "the publisher."
+    DOWNLOAD_AGAIN " If they are equal, convert the original checkpoint, and tell the publisher."
 #define TOO_LARGE                                                                                  \
     "No real model comes near the limits: get the file from a publisher whom you trust. If the "   \
     "model is real, report it to ggufs."
@@ -92,6 +90,22 @@ static const struct gguf_rule_text texts[GGUF_N_RULES] = {
     [GGUF_RULE_CHAT_TEMPLATE] =
         {"chat-template", "A chat template does not compile.",
          "Give ggufs-run another with --chat-template, or set tokenizer.chat_template with --set."},
+    [GGUF_RULE_TEMPLATE_INTERNALS] =
+        {"template-internals", "A chat template reads internals of Python.",
+         "It may attack programs that run templates in Python. Take another template with --set."},
+    [GGUF_RULE_TEMPLATE_URL] =
+        {"template-url", "A chat template names a website.",
+         "The model may read the address in each prompt: make sure that it should."},
+    [GGUF_RULE_TEMPLATE_BOS] = {"template-bos",
+                                "A chat template writes the BOS token, and the tokenizer adds it.",
+                                "Encode prompts without adding it, as ggufs-run does."},
+    [GGUF_RULE_TEMPLATE_TOKENS] =
+        {"template-tokens", "A chat template writes a control token that the vocabulary lacks.",
+         "The model reads it as text, and may not end its turns. Take the template of the "
+         "model's publisher with --set."},
+    [GGUF_RULE_TEMPLATE_TURNS] =
+        {"template-turns", "A chat template changes earlier turns when one is added.",
+         "Programs must read the whole conversation again for each answer."},
     [GGUF_RULE_SHAPE_KEYS] =
         {"shape-keys",
          "The number of layers or heads in the metadata does not fit the "
@@ -152,9 +166,8 @@ static const struct gguf_rule_text texts[GGUF_N_RULES] = {
                                    "With -o partial: data is not there yet, so it was not checked.",
                                    "Check the file again when it is complete."},
     [GGUF_RULE_UNUSED_BYTES] = {"unused-bytes", "Bytes of the file belong to no tensor.",
-                                "They do no harm to programs that read GGUF. If the file should "
-                                "not have them, compare its SHA256 with that of the page it comes "
-                                "from."},
+                                "They do no harm. If the file should not have them, compare its "
+                                "SHA256 with its page's."},
     [GGUF_RULE_ZEROS] =
         {"zeros",
          "All values of tensors are 0, as where a download reserved space that it has "
@@ -165,8 +178,7 @@ static const struct gguf_rule_text texts[GGUF_N_RULES] = {
                               "model NaN.",
                               DOWNLOAD_AGAIN " If they are equal, the model was quantized wrongly "
                                              "or overflowed in F16: quantize it again from the "
-                                             "original checkpoint, in BF16 or F32, and report it "
-                                             "to its publisher."},
+                                             "original checkpoint, in BF16 or F32."},
 
     [GGUF_RULE_SHARD_KEYS] = {"shard-keys",
                               "The keys that say which shard of a model the file is are wrong.",
@@ -188,8 +200,7 @@ static const struct gguf_rule_text texts[GGUF_N_RULES] = {
          "Download all of one model again, into an empty folder."},
     [GGUF_RULE_SHARD_METADATA] = {"shard-metadata",
                                   "A shard other than the first has metadata, which is ignored.",
-                                  "Nothing need be done if the first shard has all keys; "
-                                  "llama.cpp ignores those of the others as well."},
+                                  "This does no harm if the first shard has all keys."},
 
     [GGUF_RULE_FAMILY] = {"family",
                           "The file is from before GGUF, and fits none of the model families of "

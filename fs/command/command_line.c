@@ -94,6 +94,8 @@ static const struct gguf_option rows[] = {
      CALL(fs_take_template_argument), FOR(BIT(FS_RENDER))},
     {"--template", "NAME", "with --render: the template with this name", SET(TEXT, template),
      FOR(BIT(FS_RENDER))},
+    {"--tokens", NULL, "with --render: print a line per part, with the ids of control tokens",
+     SET(ON, tokens), FOR(BIT(FS_RENDER))},
     {"--imatrix", "FILE", "with --diff: weigh errors by an importance matrix", SET(TEXT, imatrix),
      FOR(BIT(FS_DIFF))},
     {"--svg", NULL, "with --diff: write a picture of the errors by layer", SET(ON, svg),

@@ -7,10 +7,9 @@
 /* Larger than any metadata that a program would read back. */
 #define MAX_FILE_BYTES ((size_t)1 << 30)
 
-int fs_file_read(const char *path, struct gguf_buffer *text, struct gguf_report *report)
+int fs_stream_read(FILE *file, const char *name, struct gguf_buffer *text,
+                   struct gguf_report *report)
 {
-    const struct gguf_string name = {path, strlen(path)};
-    FILE *file = fopen(path, "re");
     char bytes[16384];
     int result = file ? 0 : -errno;
 
@@ -26,11 +25,19 @@ int fs_file_read(const char *path, struct gguf_buffer *text, struct gguf_report 
         else
             result = gguf_buffer_add(text, bytes, n_bytes);
     }
+    if (result < 0)
+        gguf_error(report, GGUF_RULE_EDIT, result, GGUF_NO_PLACE, "%s: %s",
+                   gguf_quote((struct gguf_string){name, strlen(name)}).text, strerror(-result));
+    return result;
+}
+
+int fs_file_read(const char *path, struct gguf_buffer *text, struct gguf_report *report)
+{
+    FILE *file = fopen(path, "re");
+    const int result = fs_stream_read(file, path, text, report);
+
     if (file)
         fclose(file);
-    if (result < 0)
-        gguf_error(report, GGUF_RULE_EDIT, result, GGUF_NO_PLACE, "%s: %s", gguf_quote(name).text,
-                   strerror(-result));
     return result;
 }
 

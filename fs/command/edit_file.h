@@ -4,6 +4,15 @@
 #include "gguf/edits.h"
 #include "gguf/support/arrays.h"
 
+#include <stdio.h>
+
+/*
+ * Append the bytes of an open file, which `name` names in errors; NULL: it could not be opened, and
+ * errno says why. Returns 0, or a negative errno with the reason in `report`.
+ */
+int fs_stream_read(FILE *file, const char *name, struct gguf_buffer *text,
+                   struct gguf_report *report);
+
 /*
  * Append the bytes of the file at `path` to `text`, which the caller frees in every case. Returns
  * 0, or a negative errno with the reason in `report`.

@@ -49,6 +49,7 @@ struct fs_options {
     const char *messages, *tools; /* with FS_RENDER: files of JSON; "-": stdin; NULL: none */
     struct gguf_texts template_arguments; /* with FS_RENDER: KEY=JSON */
     const char *template; /* with FS_RENDER: the template's name; NULL: the default */
+    bool tokens;          /* with FS_RENDER: print the parts of the prompt, with control tokens */
     const char *imatrix;  /* with FS_DIFF: weights of the columns; NULL: none */
     bool svg;             /* with FS_DIFF: draw a picture */
     bool layers;          /* with FS_INFO: print a line per layer */

@@ -2,11 +2,9 @@
 
 #include "fs/command/edit_file.h"
 #include "fs/command/model_input.h"
+#include "fs/command/prompts.h"
 #include "fs/command/templates.h"
 #include "fs/command/terminal.h"
-#include "fs/tree/hf/vocabulary_keys.h"
-#include "fs/tree/output/json.h"
-#include "gguf/jinja/jinja.h"
 #include "gguf/support/exit_status.h"
 
 #include <errno.h>
@@ -14,71 +12,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-#include <time.h>
 #include <unistd.h>
 
 #define DEFAULT_MESSAGES "[{\"role\":\"user\",\"content\":\"Hello\"}]"
-#define REMEDY                                                                                     \
-    "correct --messages, --tools or --template-arg, or take another template with --template or "  \
-    "--set " FS_TEMPLATE_KEY "=str:@FILE"
+#define OTHER_ARGUMENTS  "correct --messages, --tools or --template-arg"
+#define OTHER_TEMPLATE                                                                             \
+    "take another template with --template or --set " FS_TEMPLATE_KEY "=str:@FILE"
 
 struct rendering {
     struct gguf_buffer messages, tools; /* contents of the files */
-    struct tm now;
-    struct fs_sink tokens; /* a JSON object: texts of special tokens */
+    struct fs_prompts prompts;
+    bool is_divided; /* print the parts of the prompt */
     struct jinja_argument *arguments;
     size_t n_arguments;
 };
-
-static int32_t find_token(const struct gguf_array *tokens, const char *text)
-{
-    struct gguf_cursor cursor = gguf_array_begin(tokens);
-    struct gguf_value token;
-
-    for (uint64_t i = 0; i < tokens->n_elements; i++) {
-        gguf_array_next(&cursor, GGUF_STRING, &token);
-        if (gguf_string_equals(token.string, text))
-            return (int32_t)i;
-    }
-    return GGUF_NO_TOKEN;
-}
-
-static void write_token(struct fs_sink *sink, const struct gguf_array *tokens, const char *name,
-                        int32_t id)
-{
-    struct gguf_cursor cursor = gguf_array_begin(tokens);
-    struct gguf_value token;
-
-    if (id == GGUF_NO_TOKEN)
-        return;
-    for (int32_t i = 0; i <= id; i++)
-        gguf_array_next(&cursor, GGUF_STRING, &token);
-    fs_sink_literal(sink, sink->position > 1 ? ",\"" : "\"");
-    fs_sink_literal(sink, name);
-    fs_sink_literal(sink, "\":");
-    fs_json_string(sink, token.string);
-}
-
-/* Write the special tokens that the model has. An obstacle to tokenizer.json does not matter. */
-static void write_tokens(const struct gguf_model *model, struct fs_sink *sink)
-{
-    struct fs_vocabulary vocabulary = {.model = model};
-    const struct gguf_special_ids *ids = &vocabulary.ids;
-
-    fs_vocabulary_read_keys(&vocabulary);
-    fs_sink_literal(sink, "{");
-    if (vocabulary.tokens && vocabulary.tokens->n_elements <= INT32_MAX) {
-        vocabulary.n_tokens = (uint32_t)vocabulary.tokens->n_elements;
-        if (!vocabulary.name)
-            vocabulary.name = "";
-        fs_vocabulary_read_ids(&vocabulary, find_token(vocabulary.tokens, "<|endoftext|>"));
-        write_token(sink, vocabulary.tokens, "bos_token", ids->bos);
-        write_token(sink, vocabulary.tokens, "eos_token", ids->eos);
-        write_token(sink, vocabulary.tokens, "unk_token", ids->unk);
-        write_token(sink, vocabulary.tokens, "pad_token", ids->pad);
-    }
-    fs_sink_literal(sink, "}");
-}
 
 static void set(struct rendering *rendering, const char *name, const char *json, size_t n_bytes)
 {
@@ -90,7 +37,7 @@ static void set_variables(const struct fs_options *options, struct rendering *re
 {
     const struct gguf_buffer *messages = &rendering->messages, *tools = &rendering->tools;
 
-    set(rendering, NULL, rendering->tokens.out, rendering->tokens.position);
+    set(rendering, NULL, rendering->prompts.special.out, rendering->prompts.special.position);
     set(rendering, "add_generation_prompt", "true", 4);
     if (!options->messages)
         set(rendering, "messages", DEFAULT_MESSAGES, strlen(DEFAULT_MESSAGES));
@@ -109,7 +56,7 @@ static void set_variables(const struct fs_options *options, struct rendering *re
 }
 
 static int refuse(const char *path, const struct gguf_key *key, int code,
-                  const struct jinja_error *error)
+                  const struct jinja_error *error, const char *remedy)
 {
     char line[40] = "";
 
@@ -117,9 +64,33 @@ static int refuse(const char *path, const struct gguf_key *key, int code,
         return fs_refuse_memory();
     if (error->line > 0)
         snprintf(line, sizeof line, ", line %u", error->line);
-    fs_print_error("%s: key %s%s: %s; " REMEDY, path, gguf_quote(key->name).text, line,
-                   error->text);
+    if (error->is_argument)
+        fs_print_error("%s; " OTHER_ARGUMENTS, error->text);
+    else
+        fs_print_error("%s: key %s%s: %s; %s", path, gguf_quote(key->name).text, line, error->text,
+                       remedy);
     return gguf_exit_status(code);
+}
+
+static int print(const struct rendering *rendering, const struct jinja_rendering *made)
+{
+    struct fs_sink parts = fs_sink_that_grows(UINT64_MAX);
+    const char *text = made->text;
+    size_t n_bytes = made->text_bytes;
+
+    if (rendering->is_divided) {
+        fs_prompts_write_parts(&rendering->prompts, made, &parts);
+        text = parts.out;
+        n_bytes = parts.position;
+    }
+    if (parts.error < 0)
+        fs_refuse_memory();
+    else if (isatty(STDOUT_FILENO))
+        fs_print_lines(text, n_bytes);
+    else
+        fwrite(text, 1, n_bytes, stdout);
+    free(parts.out);
+    return parts.error < 0 ? EX_OSERR : EX_OK;
 }
 
 static int render(const struct gguf_key *key, const char *path, const struct rendering *rendering)
@@ -129,21 +100,19 @@ static int render(const struct gguf_key *key, const char *path, const struct ren
     struct jinja_template *parsed;
     struct jinja_rendering made;
     int code = jinja_template_parse(text.data, text.length_bytes, &parsed, &error);
+    int status;
 
     if (code < 0)
-        return refuse(path, key, code, &error);
-    code =
-        jinja_render_chat(parsed, rendering->arguments, rendering->n_arguments,
-                          JINJA_OBJECT_ARGUMENTS | JINJA_MARK_ALL, &rendering->now, &made, &error);
+        return refuse(path, key, code, &error, OTHER_TEMPLATE);
+    code = jinja_render_chat(parsed, rendering->arguments, rendering->n_arguments,
+                             JINJA_OBJECT_ARGUMENTS | JINJA_MARK_ALL, &rendering->prompts.now,
+                             &made, &error);
     jinja_template_free(parsed);
     if (code < 0)
-        return refuse(path, key, code, &error);
-    if (isatty(STDOUT_FILENO))
-        fs_print_lines(made.text, made.text_bytes);
-    else
-        fwrite(made.text, 1, made.text_bytes, stdout);
+        return refuse(path, key, code, &error, OTHER_ARGUMENTS ", or " OTHER_TEMPLATE);
+    status = print(rendering, &made);
     jinja_rendering_free(&made);
-    return EX_OK;
+    return status;
 }
 
 static int render_model(const struct fs_options *options, struct fs_input *input,
@@ -159,25 +128,30 @@ static int render_model(const struct fs_options *options, struct fs_input *input
     if (asprintf(&name, FS_TEMPLATE_KEY "%s%s", options->template ? "." : "",
                  options->template ? options->template : "") < 0)
         name = NULL;
-    rendering->tokens = fs_sink_that_grows(UINT64_MAX);
-    write_tokens(tree->model, &rendering->tokens);
     rendering->arguments =
         calloc(4 + options->template_arguments.n_texts, sizeof *rendering->arguments);
     if (name)
         key = gguf_find_key(tree->model, name);
-    if (!name || !rendering->arguments || rendering->tokens.error < 0) {
+    if (!name || !rendering->arguments || fs_prompts_open(tree->model, &rendering->prompts) < 0) {
         status = fs_refuse_memory();
     } else if (!key || key->value.type != GGUF_STRING) {
         fs_print_error("%s: there is no chat template: no key \"%s\" with a string; take another "
                        "with --template or --set " FS_TEMPLATE_KEY "=str:@FILE",
                        input->path, name);
         status = EX_DATAERR;
+    } else if (options->tokens && rendering->prompts.vocabulary->n_tokens == 0) {
+        fs_print_error(
+            "%s: --tokens: there is no vocabulary: no key \"tokenizer.ggml.tokens\" with "
+            "strings; --render without --tokens needs none",
+            input->path);
+        status = EX_DATAERR;
     } else {
+        rendering->is_divided = options->tokens;
         set_variables(options, rendering);
         status = render(key, input->path, rendering);
     }
+    fs_prompts_close(&rendering->prompts);
     free(rendering->arguments);
-    free(rendering->tokens.out);
     free(name);
     fs_close_tree(tree);
     return status;
@@ -189,8 +163,10 @@ static int read_json(const char *option, const char *path, struct gguf_buffer *t
     struct gguf_report report = {0};
     int code = 0;
 
-    if (path)
-        code = fs_file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, text, &report);
+    if (path && strcmp(path, "-") == 0)
+        code = fs_stream_read(stdin, "standard input", text, &report);
+    else if (path)
+        code = fs_file_read(path, text, &report);
     if (path && code == 0 && text->length == 0)
         code = gguf_error(&report, GGUF_RULE_EDIT, -EINVAL, GGUF_NO_PLACE,
                           "%s: it is empty; give a list in JSON",
@@ -202,12 +178,10 @@ static int read_json(const char *option, const char *path, struct gguf_buffer *t
 
 int fs_render(const struct fs_options *options)
 {
-    const time_t now = time(NULL);
     struct rendering rendering = {0};
     struct fs_input *inputs;
     int status = read_json("--messages", options->messages, &rendering.messages);
 
-    localtime_r(&now, &rendering.now);
     if (status == EX_OK)
         status = read_json("--tools", options->tools, &rendering.tools);
     if (status == EX_OK)

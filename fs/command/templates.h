@@ -6,5 +6,8 @@
 /* The key of the template without a name; others follow with a dot and a name. */
 #define FS_TEMPLATE_KEY "tokenizer.chat_template"
 
-/* Warn of each chat template that does not compile. */
+/*
+ * Warn of chat templates that do not compile, read internals of Python, name websites, write tokens
+ * twice or that the vocabulary lacks, or change earlier turns.
+ */
 void fs_check_templates(const struct gguf_model *model, struct gguf_report *report);

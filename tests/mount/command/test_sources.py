@@ -48,6 +48,7 @@ COVERED_BY = {
     "fs/command/mount_helper.c": "test_mount8",
     "fs/command/mount_model.c": "test_daemon",
     "fs/command/option_handlers.c": "test_options",
+    "fs/command/prompts.c": "test_render/test_tokens",
     "fs/command/render.c": "test_render/test_text",
     "fs/command/stats.c": "test_diff/test_stats",
     "fs/command/status.c": "test_status",
