@@ -330,11 +330,11 @@ class TestProcess(DaemonTestCase):
         self.assertTrue(sockets - keeper)
 
     def has_helper(self):
-        """Return True if a fusermount3 waits for the end of the daemon."""
+        """Return True if a fusermount3 waits for the end of the daemon; it knows the mount point as "."."""
         for path in glob.glob("/proc/[0-9]*/cmdline"):
             with contextlib.suppress(OSError), open(path, "rb") as file:
                 words = file.read().split(b"\0")
-                if b"fusermount3" in words[0] and os.fsencode(self.mountpoint) in words:
+                if b"fusermount3" in words[0] and any(b"fsname=" + os.fsencode(self.model) in word for word in words):
                     return True
         return False
 
@@ -344,6 +344,7 @@ class TestProcess(DaemonTestCase):
         # fusermount3 checks once, perhaps before the kernel has marked the connection as dead.
         for _ in range(5):
             self.mount_in_background("-o", "auto_unmount", self.model, self.mountpoint)
+            self.assertTrue(self.has_helper())
             self.kill_daemon(self.mountpoint)
             mounting.wait_until(lambda: not self.has_helper(), "fusermount3 does not end")
             if not mounting.mount_entry(self.mountpoint):
