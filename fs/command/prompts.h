@@ -1,6 +1,5 @@
 /* Prompts: the variables of a chat template that come from the model, and the parts of a prompt. */
-#ifndef GGUFS_FS_PROMPTS_H
-#define GGUFS_FS_PROMPTS_H
+#pragma once
 
 #include "fs/tree/hf/vocabulary_index.h"
 #include "fs/tree/output/sink.h"
@@ -30,5 +29,3 @@ bool fs_prompts_begin_with_bos(const struct fs_prompts *prompts,
  */
 void fs_prompts_write_parts(const struct fs_prompts *prompts,
                             const struct jinja_rendering *rendering, struct fs_sink *sink);
-
-#endif

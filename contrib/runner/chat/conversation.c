@@ -2,6 +2,7 @@
 
 #include "contrib/runner/chat/answer.h"
 
+#include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,6 +77,7 @@ void run_conversation_close(struct run_conversation *conversation)
     run_conversation_cut(conversation, 0);
     free(conversation->messages);
     free(conversation->system);
+    cJSON_free(conversation->first_joined);
     free(conversation->arguments);
     for (size_t i = 0; i < sizeof conversation->texts / sizeof *conversation->texts; i++)
         free(conversation->texts[i]);
@@ -93,6 +95,92 @@ int run_conversation_set(struct run_conversation *conversation, const char *name
     conversation->arguments = grown;
     grown[conversation->n_arguments++] = (struct jinja_argument){name, json, n_bytes};
     return 0;
+}
+
+static const char *string_of(const cJSON *object, const char *name)
+{
+    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+}
+
+/* Join the texts of a message's parts. Returns NULL, and the type of one that is a medium. */
+static cJSON *join_parts(const cJSON *parts, const char **medium)
+{
+    static const char *const media[] = {"image", "audio", "video", "file"};
+    struct gguf_buffer joined = {0};
+    const cJSON *part;
+    cJSON *result;
+    int code = gguf_buffer_add_string(&joined, "");
+
+    cJSON_ArrayForEach(part, parts)
+    {
+        const char *type = string_of(part, "type"), *text = string_of(part, "text");
+
+        for (size_t i = 0; type && i < sizeof media / sizeof *media; i++)
+            if (strstr(type, media[i]))
+                *medium = type;
+        if (code == 0 && text && joined.length > 0)
+            code = gguf_buffer_add_string(&joined, "\n");
+        if (code == 0 && text)
+            code = gguf_buffer_add_string(&joined, text);
+    }
+    result = code == 0 && !*medium ? cJSON_CreateString(joined.bytes) : NULL;
+    gguf_buffer_free(&joined);
+    return result;
+}
+
+/* Join parts of texts, and look for what no template sees to. */
+static int join_messages(struct run_conversation *conversation, cJSON *list, bool *has_parts,
+                         struct run_failure *failure)
+{
+    cJSON *message;
+    size_t n = 0;
+
+    cJSON_ArrayForEach(message, list)
+    {
+        const char *role = string_of(message, "role"), *medium = NULL;
+        const cJSON *content = cJSON_GetObjectItemCaseSensitive(message, "content");
+        cJSON *joined;
+
+        n++;
+        if (role && (strcmp(role, "system") == 0 || strcmp(role, "developer") == 0))
+            conversation->has_system_elsewhere = true;
+        if (!cJSON_IsArray(content))
+            continue;
+        joined = join_parts(content, &medium);
+        if (medium)
+            return run_fail_elsewhere(failure, -EINVAL,
+                                      "--messages: message %zu has a part of the type %.40s, and "
+                                      "ggufs-run reads text only: remove the part",
+                                      n, medium);
+        if (!cJSON_ReplaceItemInObjectCaseSensitive(message, "content", joined))
+            return run_fail_memory(failure);
+        *has_parts = true;
+    }
+    return 0;
+}
+
+int run_conversation_begin_with(struct run_conversation *conversation,
+                                const struct gguf_buffer *messages, struct run_failure *failure)
+{
+    /* Text that is not JSON is left to the interpreter, which says what is wrong. */
+    cJSON *json = cJSON_ParseWithLength(messages->bytes, messages->length);
+    const bool is_object = messages->bytes[strspn(messages->bytes, " \t\r\n")] == '{';
+    cJSON *list = is_object ? cJSON_GetObjectItemCaseSensitive(json, "messages") : json;
+    bool has_parts = false;
+    int code = 0;
+
+    if (cJSON_IsArray(list))
+        code = join_messages(conversation, list, &has_parts, failure);
+    if (code == 0 && has_parts) {
+        conversation->first_joined = cJSON_PrintUnformatted(json);
+        if (!conversation->first_joined)
+            code = run_fail_memory(failure);
+    }
+    cJSON_Delete(json);
+    conversation->first = messages->bytes;
+    return code == 0 ? run_conversation_set(conversation, is_object ? NULL : "messages",
+                                            messages->bytes, messages->length, failure)
+                     : code;
 }
 
 /* Return a list of one message, or NULL if out of memory. */
@@ -127,8 +215,14 @@ int run_conversation_say(struct run_conversation *conversation, const char *role
                          size_t n_bytes, struct run_failure *failure)
 {
     struct gguf_buffer message = {0};
-    int code = gguf_buffer_add_string(&message, "{\"role\":\"");
+    const bool is_system = strcmp(role, "system") == 0;
+    int code;
 
+    if (is_system && conversation->has_system_elsewhere)
+        return run_fail_elsewhere(failure, -EINVAL,
+                                  "--messages has a system message already: change it there, or "
+                                  "remove it and give --system");
+    code = gguf_buffer_add_string(&message, "{\"role\":\"");
     if (code == 0)
         code = gguf_buffer_add_string(&message, role);
     if (code == 0)
@@ -139,7 +233,7 @@ int run_conversation_say(struct run_conversation *conversation, const char *role
         code = gguf_buffer_add_string(&message, "}");
     if (code < 0) {
         code = run_fail_memory(failure);
-    } else if (strcmp(role, "system") == 0) {
+    } else if (is_system) {
         free(conversation->system);
         conversation->system = list_of(message.bytes);
         code = conversation->system ? 0 : run_fail_memory(failure);
@@ -156,8 +250,8 @@ void run_conversation_cut(struct run_conversation *conversation, size_t n)
         free(conversation->messages[--conversation->n_messages]);
 }
 
-static int render(const struct run_conversation *conversation, struct jinja_rendering *rendering,
-                  struct jinja_error *error)
+static int render_messages(const struct run_conversation *conversation, bool are_joined,
+                           struct jinja_rendering *rendering, struct jinja_error *error)
 {
     const size_t n = conversation->n_arguments + conversation->n_messages + 2;
     struct jinja_argument *arguments = calloc(n, sizeof *arguments);
@@ -169,8 +263,14 @@ static int render(const struct run_conversation *conversation, struct jinja_rend
     if (conversation->system)
         arguments[k++] =
             (struct jinja_argument){"messages", conversation->system, strlen(conversation->system)};
-    for (size_t i = 0; i < conversation->n_arguments; i++)
-        arguments[k++] = conversation->arguments[i];
+    for (size_t i = 0; i < conversation->n_arguments; i++) {
+        arguments[k] = conversation->arguments[i];
+        if (are_joined && arguments[k].json == conversation->first) {
+            arguments[k].json = conversation->first_joined;
+            arguments[k].json_bytes = strlen(conversation->first_joined);
+        }
+        k++;
+    }
     for (size_t i = 0; i < conversation->n_messages; i++)
         arguments[k++] = (struct jinja_argument){"messages", conversation->messages[i],
                                                  strlen(conversation->messages[i])};
@@ -180,6 +280,16 @@ static int render(const struct run_conversation *conversation, struct jinja_rend
                              error);
     free(arguments);
     return code;
+}
+
+static int render(const struct run_conversation *conversation, struct jinja_rendering *rendering,
+                  struct jinja_error *error)
+{
+    const int code = render_messages(conversation, false, rendering, error);
+
+    return code == -EINVAL && !error->is_argument && conversation->first_joined
+               ? render_messages(conversation, true, rendering, error)
+               : code;
 }
 
 int run_conversation_render(const struct run_conversation *conversation,
@@ -197,7 +307,10 @@ int run_conversation_find_end(const struct run_conversation *conversation, struc
                               struct run_failure *failure)
 {
     static const char answer[] = "@an answer@", question[] = "@a question@";
-    struct run_conversation probe = {.parsed = conversation->parsed, .now = conversation->now};
+    struct run_conversation probe = {.parsed = conversation->parsed,
+                                     .now = conversation->now,
+                                     .first = conversation->first,
+                                     .first_joined = conversation->first_joined};
     struct jinja_rendering rendering;
     struct jinja_error error;
     const char *from = NULL, *to = NULL;

@@ -16,8 +16,12 @@ struct run_conversation {
     size_t n_arguments, room;
     char **messages; /* owned; each a JSON list of one */
     size_t n_messages, messages_room;
-    char *system;   /* the same, of the system message; NULL: none */
-    char *texts[4]; /* owned: texts of the special tokens, as JSON */
+    char *system; /* the same, of the system message; NULL: none */
+    /* The messages of run_conversation_begin_with(). */
+    bool has_system_elsewhere; /* in them */
+    const char *first;         /* their JSON */
+    char *first_joined;        /* the same with parts of texts joined; NULL: there are no parts */
+    char *texts[4];            /* owned: texts of the special tokens, as JSON */
     struct tm now;
 };
 
@@ -34,7 +38,16 @@ void run_conversation_close(struct run_conversation *conversation);
 int run_conversation_set(struct run_conversation *conversation, const char *name, const char *json,
                          size_t n_bytes, struct run_failure *failure);
 
-/* Add a message of a role. `role` "system" replaces the system message, which comes first. */
+/*
+ * Begin with messages: a JSON list, or an object of variables with the list "messages". A template
+ * that does not take content in parts gets their texts, joined by line breaks. Returns 0, -EINVAL
+ * if there is an image or another medium, or -ENOMEM.
+ */
+int run_conversation_begin_with(struct run_conversation *conversation,
+                                const struct gguf_buffer *messages, struct run_failure *failure);
+
+/* Add a message of a role. `role` "system" replaces the system message, which comes first;
+ * -EINVAL if the messages that the conversation began with have one. */
 int run_conversation_say(struct run_conversation *conversation, const char *role, const char *text,
                          size_t n_bytes, struct run_failure *failure);
 

@@ -67,10 +67,7 @@ static int set_arguments(struct chat *chat, struct run_failure *failure)
     int code = 0;
 
     if (messages->length > 0)
-        code = run_conversation_set(
-            &chat->conversation,
-            messages->bytes[strspn(messages->bytes, " \t\r\n")] == '{' ? NULL : "messages",
-            messages->bytes, messages->length, failure);
+        code = run_conversation_begin_with(&chat->conversation, messages, failure);
     if (code == 0 && tools->length > 0)
         code = run_conversation_set(&chat->conversation, "tools", tools->bytes, tools->length,
                                     failure);
@@ -192,9 +189,11 @@ static int feed(struct chat *chat, struct run_failure *failure)
 
     if (ids->n >= chat->session->n_context)
         return run_fail(failure, -ERANGE,
-                        "the conversation has %zu tokens, and the context is %u: /clear begins "
-                        "anew, -c N makes it larger",
-                        ids->n, chat->session->n_context);
+                        "the conversation has %zu tokens, and the context is %u: %s, or -c N makes "
+                        "it larger",
+                        ids->n, chat->session->n_context,
+                        chat->session->options->is_interactive ? "/clear begins anew"
+                                                               : "shorten the messages");
     while (n < chat->fed.n && n + 1 < ids->n && chat->fed.list[n] == ids->list[n])
         n++;
     code = run_speculation_rewind(speculation, &n, failure);

@@ -473,6 +473,33 @@ class TestChat(RunnerTestCase):
             err = self.refused(EX_DATAERR, "--messages", self.write("wrong", text), self.model)
             self.assertIn(word, err)
 
+    def test_content_in_parts(self):
+        """A template that takes parts gets them; another one gets their texts."""
+        parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+        outs = set()
+        for template in (b"{{ messages[0].content + '' }}", b"{{ messages[0].content[0].text + '\n' + messages[0].content[1].text }}"):
+            jinja = self.write("parts.jinja", template)
+            for said in ([{"role": "user", "content": parts}], {"messages": [{"role": "user", "content": parts}]}):
+                _, err = self.run_runner("--messages", self.write("parts.json", json.dumps(said).encode()), "-n", "1",
+                                         "--chat-template", jinja, "--verbose-prompt", self.model)
+                outs.add(re.sub(r"(?m)^ggufs-run: .*\n", "", err))
+        self.assertEqual(1, len(outs), outs)
+
+    def test_messages_that_are_refused(self):
+        system = self.write("system.json", b'[{"role": "system", "content": "a"}, {"role": "user", "content": "b"}]')
+        err = self.refused(EX_DATAERR, "--messages", system, "--system", "c", self.model)
+        self.assertIn("--messages has a system message already", err)
+        _, err = self.chat(b"/system c\n", "--messages", system, status=EX_DATAERR)
+        self.assertIn("--messages has a system message already", err)
+        image = [{"role": "user", "content": "a"}, {"role": "user", "content": [
+            {"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": "x"}}]}]
+        for said in (image, {"messages": image}):
+            err = self.refused(EX_DATAERR, "--messages", self.write("image.json", json.dumps(said).encode()), self.model)
+            self.assertIn("message 2 has a part of the type image_url, and ggufs-run reads text only", err)
+        long = self.write("long.json", json.dumps([{"role": "user", "content": "a b " * 100}]).encode())
+        err = self.refused(EX_DATAERR, "--messages", long, "-c", "60", self.model)
+        self.assertRegex(err, r"the context is 60: shorten the messages, or -c N")
+
     def test_variables_of_the_template(self):
         jinja = ("-o", "set=tokenizer.chat_template=str:{{ tools }}{{ enable_thinking }}{{ x }}"
                  "{{ messages[0].content }}")
