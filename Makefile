@@ -8,6 +8,8 @@ VERSION := 0.1.0
 
 PREFIX  ?= /usr/local
 BINDIR  ?= $(PREFIX)/bin
+LIBDIR  ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
 # mount(8) finds mount.ggufs in /sbin only, which is /usr/sbin on systems with a merged /usr.
 SBINDIR ?= $(if $(filter /usr/local,$(PREFIX)),/sbin,$(PREFIX)/sbin)
 MANDIR  ?= $(PREFIX)/share/man
@@ -26,6 +28,7 @@ RUNNER_LIBS := -lpcre2-8 -lcjson -ledit
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PKGS)))$(PKG_CFLAGS)
 PKG_LIBS   = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PKGS)) -lunistring)$(PKG_LIBS)
 
+OBJCOPY  ?= objcopy
 CFLAGS   ?= $(if $(SAN),-O1,-O2) -g
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion
 HARDEN   := $(if $(SAN),,-D_FORTIFY_SOURCE=2 -fstack-protector-strong)
@@ -76,6 +79,12 @@ STATISTICS_KERNEL_SRC := $(wildcard fs/kernels/*.c)
 STATISTICS_KERNEL_OBJ := $(foreach set,scalar $(KERNEL_SETS),$(STATISTICS_KERNEL_SRC:%.c=$(BUILD)/obj/%-$(set).o))
 SUPPORT_OBJ := $(call obj,$(SUPPORT_SRC))
 LIB_OBJ  := $(DEQUANT_OBJ) $(STATISTICS_KERNEL_OBJ) $(SUPPORT_OBJ) $(call obj,$(GGUF_SRC) $(filter-out fs/command/main.c,$(FS_SRC)))
+# libggufs: fs/library, and of the folders below what it calls.
+LIBRARY_OBJ  := $(call obj,$(wildcard fs/library/*.c))
+LIBRARY_CORE := $(filter-out $(LIBRARY_OBJ) $(BUILD)/obj/fs/mount/% $(BUILD)/obj/fs/command/%,$(LIB_OBJ))
+LIBRARY_LIBS := -lnettle -lunistring -lm
+# Its number changes when programs must be compiled again.
+LIBRARY_NAME := libggufs.so.0
 # The runner reads the tree only. It needs no FUSE, and only gguf/models/ and gguf/support/.
 RUNNER_OBJ := $(DEQUANT_OBJ) $(SUPPORT_OBJ) $(call obj,$(RUNNER_SRC)) $(RUNNER_KERNEL_OBJ)
 UNIT_OBJ := $(call obj,$(UNIT_SRC) $(HOSTILE_SRC) $(WRITER_SRC))
@@ -84,7 +93,23 @@ UNIT_OBJ := $(call obj,$(UNIT_SRC) $(HOSTILE_SRC) $(WRITER_SRC))
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(BUILD)/ggufs $(BUILD)/ggufs-run
+all: $(BUILD)/ggufs $(BUILD)/ggufs-run $(BUILD)/libggufs.so $(BUILD)/libggufs.a
+
+$(BUILD)/library-core.a: $(LIBRARY_CORE)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/libggufs.so: $(LIBRARY_OBJ) $(BUILD)/library-core.a fs/library/exports.map
+	$(CC) -shared -Wl,-soname,$(LIBRARY_NAME) -Wl,--version-script=fs/library/exports.map \
+	    $(filter-out -pie,$(ALL_LDFLAGS)) -o $@ $(filter %.o %.a,$^) $(LIBRARY_LIBS)
+	@ln -sf $(@F) $(BUILD)/$(LIBRARY_NAME)
+
+# One object, so that only ggufs_* can clash with names of a program.
+$(BUILD)/libggufs.a: $(LIBRARY_OBJ) $(BUILD)/library-core.a
+	@rm -f $@
+	$(LD) -r -o $(BUILD)/libggufs.o $^
+	$(OBJCOPY) --wildcard --keep-global-symbol='ggufs_*' $(BUILD)/libggufs.o
+	$(AR) rcs $@ $(BUILD)/libggufs.o
 
 $(BUILD)/ggufs: $(LIB_OBJ) $(BUILD)/obj/fs/command/main.o
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS) -lm

@@ -3,9 +3,7 @@
 #include "fs/command/check_data.h"
 #include "fs/command/finding_output.h"
 #include "fs/command/model_input.h"
-#include "fs/command/templates.h"
-#include "fs/tree/tree.h"
-#include "gguf/key_checks.h"
+#include "fs/tree/model_check.h"
 #include "gguf/support/exit_status.h"
 #include "gguf/support/progress.h"
 
@@ -59,15 +57,10 @@ static int check_model(const struct fs_options *options, struct fs_input *input)
     struct check check = {.path = input->path, .json = options->json};
     struct gguf_report report = {.each = print_to_stdout, .user = &check};
     struct gguf_model *model;
-    struct fs_tree *tree;
 
     if (fs_parse_input(options, input, &model, &report) == 0) {
-        if (gguf_edits_apply(&options->edits, model, &report) == 0) {
-            gguf_check_needed_keys(model, &report);
-            fs_check_templates(model, &report);
-            if (fs_tree_make(model, NULL, &tree, &report) == 0)
-                fs_tree_free(tree);
-        }
+        if (gguf_edits_apply(&options->edits, model, &report) == 0)
+            fs_check_model(model, &report);
         if (options->data) {
             gguf_progress_start(&check.progress, input->path);
             fs_check_data(model, &report, draw, &check.progress);

@@ -2,9 +2,9 @@
 
 #include "fs/command/edit_file.h"
 #include "fs/command/model_input.h"
-#include "fs/command/prompts.h"
-#include "fs/command/templates.h"
 #include "fs/command/terminal.h"
+#include "fs/tree/prompts.h"
+#include "fs/tree/templates.h"
 #include "gguf/support/exit_status.h"
 
 #include <errno.h>

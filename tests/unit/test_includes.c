@@ -83,6 +83,7 @@ static const struct {
      {"fs/tree/views/", "fs/tree/hf/", "fs/tree/facts/", "fs/tree/data/", "fs/tree/core/",
       "fs/tree/output/", "gguf/", "dequant/"}},
     {"fs/kernels/", {"fs/tree/data/statistics_kernels.h", "dequant/"}},
+    {"fs/library/", {"fs/library/", "fs/tree/", "gguf/", "dequant/"}},
     {"fs/mount/", {"fs/mount/", "fs/tree/", "gguf/", "dequant/"}},
     {"fs/command/", {"fs/", "gguf/", "dequant/"}},
     {"contrib/runner/",

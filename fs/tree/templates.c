@@ -1,6 +1,6 @@
-#include "fs/command/templates.h"
+#include "fs/tree/templates.h"
 
-#include "fs/command/prompts.h"
+#include "fs/tree/prompts.h"
 #include "fs/tree/facts/chat_template.h"
 #include "gguf/support/safe_print.h"
 

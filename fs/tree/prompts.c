@@ -1,4 +1,4 @@
-#include "fs/command/prompts.h"
+#include "fs/tree/prompts.h"
 
 #include "fs/tree/output/json.h"
 
