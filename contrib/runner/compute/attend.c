@@ -303,8 +303,9 @@ static int alloc_block(struct block *block)
     return 0;
 }
 
-static int attend_block(const struct job *job, size_t index)
+static void attend_block(void *context, size_t index)
 {
+    struct job *job = context;
     const struct run_attention *attention = job->attention;
     const size_t n_groups = attention->n_head / job->n_shared * job->n_head_groups;
     const size_t group = index % n_groups, in_group = group % job->n_head_groups * job->n_heads;
@@ -320,8 +321,10 @@ static int attend_block(const struct job *job, size_t index)
     };
 
     block.n_tokens = at_most(job->n - block.token, job->n_tokens);
-    if (alloc_block(&block) < 0)
-        return -ENOMEM;
+    if (alloc_block(&block) < 0) {
+        __atomic_store_n(&job->code, -ENOMEM, __ATOMIC_RELAXED);
+        return;
+    }
     begin_block(&block);
     if (attention->selection)
         attend_selection(&block, attention->selection);
@@ -329,16 +332,6 @@ static int attend_block(const struct job *job, size_t index)
         attend_window(&block);
     end_block(&block);
     free(block.queries);
-    return 0;
-}
-
-static void attend_blocks(void *context, size_t first, size_t end)
-{
-    struct job *job = context;
-
-    for (size_t i = first; i < end; i++)
-        if (attend_block(job, i) < 0)
-            __atomic_store_n(&job->code, -ENOMEM, __ATOMIC_RELAXED);
 }
 
 static size_t common_divisor(size_t a, size_t b)
@@ -369,9 +362,9 @@ int run_attend(const struct run_attention *attention, const float *queries, size
     job.n_tokens = selection ? 1 : MOST_ROWS / job.n_heads;
     job.n_blocks =
         (n + job.n_tokens - 1) / job.n_tokens * (n_head / job.n_shared) * job.n_head_groups;
-    run_parallel_for(job.n_blocks,
-                     run_grain(PIECE_PRODUCTS, job.n_tokens * job.n_heads * (first + n) *
-                                                   (attention->dim_k + attention->dim_v)),
-                     attend_blocks, &job);
+    run_parallel_for_each(job.n_blocks,
+                          run_grain(PIECE_PRODUCTS, job.n_tokens * job.n_heads * (first + n) *
+                                                        (attention->dim_k + attention->dim_v)),
+                          attend_block, &job);
     return job.code;
 }

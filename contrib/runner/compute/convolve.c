@@ -7,10 +7,20 @@
 /* Products in a piece of work. */
 #define PIECE_PRODUCTS 65536
 
-static void convolve_token(const struct run_convolution *convolution, const float *x, size_t stride,
-                           size_t token, float *restrict out)
+/* The arguments of run_convolve(). */
+struct call {
+    const struct run_convolution *convolution;
+    const float *x;
+    size_t stride;
+    float *out;
+};
+
+static void convolve_token(void *context, size_t token)
 {
+    const struct call *call = context;
+    const struct run_convolution *convolution = call->convolution;
     const size_t n_channels = convolution->n_channels, n_before = convolution->n_taps - 1;
+    float *restrict out = call->out + token * n_channels;
 
     if (convolution->bias)
         memcpy(out, convolution->bias, n_channels * sizeof *out);
@@ -20,29 +30,12 @@ static void convolve_token(const struct run_convolution *convolution, const floa
         const float *restrict taps = convolution->taps + k * n_channels;
         const float *restrict row = token + k < n_before
                                         ? convolution->past + (token + k) * n_channels
-                                        : x + (token + k - n_before) * stride;
+                                        : call->x + (token + k - n_before) * call->stride;
 
 #pragma omp simd
         for (size_t c = 0; c < n_channels; c++)
             out[c] += taps[c] * row[c];
     }
-}
-
-/* The arguments of run_convolve(). */
-struct call {
-    const struct run_convolution *convolution;
-    const float *x;
-    size_t stride;
-    float *out;
-};
-
-static void convolve_tokens(void *context, size_t first, size_t end)
-{
-    const struct call *call = context;
-
-    for (size_t token = first; token < end; token++)
-        convolve_token(call->convolution, call->x, call->stride, token,
-                       call->out + token * call->convolution->n_channels);
 }
 
 /* Keep the last rows of past and x for the next call. */
@@ -64,7 +57,8 @@ void run_convolve(struct run_convolution *convolution, const float *x, size_t st
 {
     struct call call = {convolution, x, stride, out};
 
-    run_parallel_for(n, run_grain(PIECE_PRODUCTS, convolution->n_channels * convolution->n_taps),
-                     convolve_tokens, &call);
+    run_parallel_for_each(n,
+                          run_grain(PIECE_PRODUCTS, convolution->n_channels * convolution->n_taps),
+                          convolve_token, &call);
     remember(convolution, x, stride, n);
 }

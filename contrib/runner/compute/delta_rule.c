@@ -18,8 +18,10 @@ struct call {
     float *out;
 };
 
-static void pass_block(const struct call *call, size_t head, size_t first)
+static void pass_block(void *context, size_t block)
 {
+    const struct call *call = context;
+    const size_t head = block / call->n_blocks, first = block % call->n_blocks * BLOCK;
     const struct run_delta_rule *rule = call->rule;
     const struct run_delta_rows *rows = call->rows;
     const size_t width_k = rule->width_k, width_v = rule->width_v;
@@ -46,21 +48,13 @@ static void pass_block(const struct call *call, size_t head, size_t first)
     }
 }
 
-static void pass_blocks(void *context, size_t first, size_t end)
-{
-    const struct call *call = context;
-
-    for (size_t i = first; i < end; i++)
-        pass_block(call, i / call->n_blocks, i % call->n_blocks * BLOCK);
-}
-
 void run_delta_rule(struct run_delta_rule *rule, const struct run_delta_rows *rows, size_t n,
                     float *out)
 {
     struct call call = {rule, rows, n, (rule->width_v + BLOCK - 1) / BLOCK, out};
 
-    run_parallel_for(rule->n_heads * call.n_blocks,
-                     run_grain(PIECE_ELEMENTS, n * rule->width_k * BLOCK), pass_blocks, &call);
+    run_parallel_for_each(rule->n_heads * call.n_blocks,
+                          run_grain(PIECE_ELEMENTS, n * rule->width_k * BLOCK), pass_block, &call);
 }
 
 void run_l2_norm(float *x, size_t n, size_t n_heads, size_t width, size_t stride, float epsilon)

@@ -194,31 +194,26 @@ static void multiply_rows(const struct products *products, const struct run_prod
     }
 }
 
-static void quantize_columns(void *context, size_t first, size_t end)
+static void quantize_column(void *context, size_t column)
 {
     const struct products *products = context;
     const struct run_tensor *weights = &products->list[0].weights;
     const size_t width = weights->ne[0];
 
-    for (size_t c = first; c < end; c++)
-        dequant_quantize(&weights->type->product->form,
-                         products->x + (products->first_column + c) * width, width, activations + c,
-                         products->n_columns);
+    dequant_quantize(&weights->type->product->form,
+                     products->x + (products->first_column + column) * width, width,
+                     activations + column, products->n_columns);
 }
 
-/* Multiply groups of DEQUANT_PANEL_ROWS rows, counted through the products in order. */
-static void multiply_panels(void *context, size_t first, size_t end)
+/* Multiply a group of DEQUANT_PANEL_ROWS rows, counted through the products in order. */
+static void multiply_panel(void *context, size_t group)
 {
     const struct products *products = context;
+    const struct run_product *product = products->list;
 
-    for (uint64_t group = first; group < end; group++) {
-        const struct run_product *product = products->list;
-        uint64_t in_product = group;
-
-        for (; in_product >= row_groups(&product->weights); product++)
-            in_product -= row_groups(&product->weights);
-        multiply_rows(products, product, in_product * DEQUANT_PANEL_ROWS);
-    }
+    for (; group >= row_groups(&product->weights); product++)
+        group -= row_groups(&product->weights);
+    multiply_rows(products, product, group * DEQUANT_PANEL_ROWS);
 }
 
 /* Return the groups of rows in a piece, whose products are group_products each. */
@@ -252,11 +247,11 @@ static void multiply_integers(const struct run_product *list, size_t n_products,
             .n_panels = n_panels,
         };
 
-        run_parallel_for(products.n_columns, run_grain(PIECE_PRODUCTS, width), quantize_columns,
-                         &products);
-        run_parallel_for(n_groups,
-                         piece_groups(n_groups, DEQUANT_PANEL_ROWS * width * products.n_columns),
-                         multiply_panels, &products);
+        run_parallel_for_each(products.n_columns, run_grain(PIECE_PRODUCTS, width), quantize_column,
+                              &products);
+        run_parallel_for_each(
+            n_groups, piece_groups(n_groups, DEQUANT_PANEL_ROWS * width * products.n_columns),
+            multiply_panel, &products);
     }
 }
 

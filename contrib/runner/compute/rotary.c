@@ -54,29 +54,6 @@ void run_rotary_free(struct run_rotary *rotary)
     rotary->frequencies = NULL;
 }
 
-/* Rotate pair by pair, so that sine and cosine are computed once for all heads. */
-static void rotate_token(const struct run_rotary *rotary, float *x, size_t n_heads, size_t width,
-                         uint64_t position)
-{
-    const size_t n_pairs = rotary->n_rot / 2;
-    const size_t distance = rotary->kind == RUN_ROTARY_NEOX ? n_pairs : 1;
-    const size_t step = rotary->kind == RUN_ROTARY_NEOX ? 1 : 2;
-
-    for (size_t i = 0; i < n_pairs; i++) {
-        const double angle = (double)position * rotary->frequencies[i];
-        const float cosine = (float)cos(angle) * rotary->magnitude;
-        const float sine = (float)sin(angle) * rotary->magnitude;
-
-        for (size_t head = 0; head < n_heads; head++) {
-            float *pair = x + head * width + i * step;
-            const float a = pair[0], b = pair[distance];
-
-            pair[0] = a * cosine - b * sine;
-            pair[distance] = a * sine + b * cosine;
-        }
-    }
-}
-
 /* The arguments of run_rotate(). */
 struct call {
     const struct run_rotary *rotary;
@@ -85,13 +62,29 @@ struct call {
     uint64_t position; /* of the first token */
 };
 
-static void rotate_tokens(void *context, size_t first, size_t end)
+/* Rotate pair by pair, so that sine and cosine are computed once for all heads. */
+static void rotate_token(void *context, size_t token)
 {
     const struct call *call = context;
+    const struct run_rotary *rotary = call->rotary;
+    float *x = call->x + token * call->stride;
+    const size_t n_pairs = rotary->n_rot / 2;
+    const size_t distance = rotary->kind == RUN_ROTARY_NEOX ? n_pairs : 1;
+    const size_t step = rotary->kind == RUN_ROTARY_NEOX ? 1 : 2;
 
-    for (size_t i = first; i < end; i++)
-        rotate_token(call->rotary, call->x + i * call->stride, call->n_heads, call->width,
-                     call->position + i);
+    for (size_t i = 0; i < n_pairs; i++) {
+        const double angle = (double)(call->position + token) * rotary->frequencies[i];
+        const float cosine = (float)cos(angle) * rotary->magnitude;
+        const float sine = (float)sin(angle) * rotary->magnitude;
+
+        for (size_t head = 0; head < call->n_heads; head++) {
+            float *pair = x + head * call->width + i * step;
+            const float a = pair[0], b = pair[distance];
+
+            pair[0] = a * cosine - b * sine;
+            pair[distance] = a * sine + b * cosine;
+        }
+    }
 }
 
 void run_rotate(const struct run_rotary *rotary, float *x, size_t n, size_t n_heads, size_t width,
@@ -100,5 +93,5 @@ void run_rotate(const struct run_rotary *rotary, float *x, size_t n, size_t n_he
     struct call call = {rotary, x, n_heads, width, stride, first};
 
     if (rotary->kind != RUN_ROTARY_NONE)
-        run_parallel_for(n, run_grain(PIECE_ELEMENTS, n_heads * width), rotate_tokens, &call);
+        run_parallel_for_each(n, run_grain(PIECE_ELEMENTS, n_heads * width), rotate_token, &call);
 }

@@ -22,47 +22,43 @@ static size_t group_at(const struct run_scan *scan, size_t head)
     return head / (scan->n_heads / scan->n_groups) * scan->n_state;
 }
 
-static void scan_channel(struct run_scan *scan, const struct run_scan_rows *rows, size_t head,
-                         size_t n, float *out)
+static void scan_channel(void *context, size_t head)
 {
+    const struct scan_call *call = context;
+    struct run_scan *scan = call->scan;
+    const struct run_scan_rows *rows = call->rows;
     const size_t n_state = scan->n_state, at = group_at(scan, head);
     const float *a = scan->a + head * n_state;
     float *state = scan->state + head * n_state;
 
-    for (size_t token = 0; token < n; token++) {
+    for (size_t token = 0; token < call->n; token++) {
         const float x = rows->x[token * rows->x_stride + head];
         const float step = run_softplus(rows->dt[token * rows->dt_stride + head]);
         const float y =
             run_kernels()->scan_channel(state, n_state, a, rows->b + token * rows->bc_stride + at,
                                         rows->c + token * rows->bc_stride + at, step, x);
 
-        out[token * scan->n_heads + head] = y + scan->d[head] * x;
+        call->out[token * scan->n_heads + head] = y + scan->d[head] * x;
     }
-}
-
-static void scan_channels(void *context, size_t first, size_t end)
-{
-    const struct scan_call *call = context;
-
-    for (size_t head = first; head < end; head++)
-        scan_channel(call->scan, call->rows, head, call->n, call->out);
 }
 
 void run_scan_mamba(struct run_scan *scan, const struct run_scan_rows *rows, size_t n, float *out)
 {
     struct scan_call call = {scan, rows, n, out};
 
-    run_parallel_for(scan->n_heads, run_grain(PIECE_EXPONENTIALS, n * scan->n_state), scan_channels,
-                     &call);
+    run_parallel_for_each(scan->n_heads, run_grain(PIECE_EXPONENTIALS, n * scan->n_state),
+                          scan_channel, &call);
 }
 
-static void scan_head(struct run_scan *scan, const struct run_scan_rows *rows, size_t head,
-                      size_t n, float *out)
+static void scan_head(void *context, size_t head)
 {
+    const struct scan_call *call = context;
+    struct run_scan *scan = call->scan;
+    const struct run_scan_rows *rows = call->rows;
     const size_t n_state = scan->n_state, width = scan->width, at = group_at(scan, head);
     float *states = scan->state + head * n_state * width;
 
-    for (size_t token = 0; token < n; token++) {
+    for (size_t token = 0; token < call->n; token++) {
         const float step = run_softplus(rows->dt[token * rows->dt_stride + head]);
         const struct run_scan_token input = {
             .n_rows = n_state,
@@ -75,22 +71,14 @@ static void scan_head(struct run_scan *scan, const struct run_scan_rows *rows, s
         };
 
         run_kernels()->scan_step(states, width, width, &input,
-                                 out + (token * scan->n_heads + head) * width);
+                                 call->out + (token * scan->n_heads + head) * width);
     }
-}
-
-static void scan_heads(void *context, size_t first, size_t end)
-{
-    const struct scan_call *call = context;
-
-    for (size_t head = first; head < end; head++)
-        scan_head(call->scan, call->rows, head, call->n, call->out);
 }
 
 void run_scan_mamba2(struct run_scan *scan, const struct run_scan_rows *rows, size_t n, float *out)
 {
     struct scan_call call = {scan, rows, n, out};
 
-    run_parallel_for(scan->n_heads, run_grain(PIECE_ELEMENTS, n * scan->n_state * scan->width),
-                     scan_heads, &call);
+    run_parallel_for_each(scan->n_heads, run_grain(PIECE_ELEMENTS, n * scan->n_state * scan->width),
+                          scan_head, &call);
 }

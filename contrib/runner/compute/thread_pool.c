@@ -261,6 +261,26 @@ void run_parallel_for(size_t n, size_t grain, run_parallel_body *body, void *con
     is_inside = false;
 }
 
+struct items {
+    run_parallel_item *compute;
+    void *context;
+};
+
+static void compute_items(void *context, size_t first, size_t end)
+{
+    const struct items *items = context;
+
+    for (size_t i = first; i < end; i++)
+        items->compute(items->context, i);
+}
+
+void run_parallel_for_each(size_t n, size_t grain, run_parallel_item *compute, void *context)
+{
+    struct items items = {compute, context};
+
+    run_parallel_for(n, grain, compute_items, &items);
+}
+
 size_t run_grain(size_t n_operations, size_t item_operations)
 {
     return item_operations < n_operations ? n_operations / (item_operations + !item_operations) : 1;

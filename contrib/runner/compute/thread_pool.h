@@ -39,6 +39,10 @@ unsigned run_thread_number(void);
  */
 void run_parallel_for(size_t n, size_t grain, run_parallel_body *body, void *context);
 
+/* The same for a body that computes one item. */
+typedef void run_parallel_item(void *context, size_t item);
+void run_parallel_for_each(size_t n, size_t grain, run_parallel_item *compute, void *context);
+
 /*
  * Return the number of items, at least 1, in a piece of about `n_operations` operations if an item
  * takes `item_operations`.

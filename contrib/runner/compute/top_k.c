@@ -139,8 +139,8 @@ struct call {
     struct run_selection *selection;
 };
 
-/* Fill in lists of the selection. */
-static void select_lists(void *context, size_t first_list, size_t end_list)
+/* Fill in a list of the selection. */
+static void select_list(void *context, size_t list)
 {
     const struct call *call = context;
     const struct run_index *index = call->index;
@@ -148,20 +148,16 @@ static void select_lists(void *context, size_t first_list, size_t end_list)
     const unsigned thread = run_thread_number();
     float *products = call->products + thread * call->n_all;
     struct candidate *candidates = call->candidates + thread * call->n_all;
+    const size_t token = list / selection->n_groups, group = list % selection->n_groups;
+    const size_t n_visible = call->first + token + 1;
+    const float *queries = call->queries + token * index->n_heads * index->width;
+    uint32_t *positions = selection->positions + list * selection->stride;
 
-    for (size_t list = first_list; list < end_list; list++) {
-        const size_t token = list / selection->n_groups, group = list % selection->n_groups;
-        const size_t n_visible = call->first + token + 1;
-        const float *queries = call->queries + token * index->n_heads * index->width;
-        uint32_t *positions = selection->positions + list * selection->stride;
-
-        selection->counts[list] =
-            index->block > 0
-                ? select_blocks(index, queries + group * index->width, n_visible, products,
-                                candidates, positions)
-                : select_positions(index, queries, call->weights + token * index->n_heads,
-                                   n_visible, products, candidates, positions);
-    }
+    selection->counts[list] =
+        index->block > 0 ? select_blocks(index, queries + group * index->width, n_visible, products,
+                                         candidates, positions)
+                         : select_positions(index, queries, call->weights + token * index->n_heads,
+                                            n_visible, products, candidates, positions);
 }
 
 int run_select(const struct run_index *index, const float *queries, const float *weights, size_t n,
@@ -178,7 +174,7 @@ int run_select(const struct run_index *index, const float *queries, const float 
     call.products = malloc(n_places * sizeof *call.products);
     call.candidates = malloc(n_places * sizeof *call.candidates);
     if (call.products && call.candidates)
-        run_parallel_for(n * n_groups, 1, select_lists, &call);
+        run_parallel_for_each(n * n_groups, 1, select_list, &call);
     else
         code = -ENOMEM;
     free(call.products);

@@ -51,8 +51,10 @@ struct call {
 };
 
 /* Compute all tokens for a tile of a head's columns, from `first` on. */
-static void walk_tile(const struct call *call, size_t head, size_t first)
+static void walk_tile(void *context, size_t tile)
 {
+    const struct call *call = context;
+    const size_t head = tile / call->n_tiles, first = tile % call->n_tiles * TILE;
     const struct run_wkv_input *input = call->input;
     const size_t width = call->wkv->width;
     const size_t n_columns = width - first < TILE ? width - first : TILE;
@@ -75,21 +77,13 @@ static void walk_tile(const struct call *call, size_t head, size_t first)
     }
 }
 
-static void walk_tiles(void *context, size_t first, size_t end)
-{
-    const struct call *call = context;
-
-    for (size_t i = first; i < end; i++)
-        walk_tile(call, i / call->n_tiles, i % call->n_tiles * TILE);
-}
-
 static void walk(const struct run_wkv *wkv, const struct run_wkv_input *input,
                  run_wkv_step_fn *step, size_t n, float *out)
 {
     struct call call = {wkv, input, step, n, (wkv->width + TILE - 1) / TILE, out};
 
-    run_parallel_for(wkv->n_head * call.n_tiles, run_grain(PIECE_ELEMENTS, n * wkv->width * TILE),
-                     walk_tiles, &call);
+    run_parallel_for_each(wkv->n_head * call.n_tiles,
+                          run_grain(PIECE_ELEMENTS, n * wkv->width * TILE), walk_tile, &call);
 }
 
 void run_wkv6(const struct run_wkv *wkv, const struct run_wkv_input *input, size_t n, float *out)

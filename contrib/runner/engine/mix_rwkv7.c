@@ -174,8 +174,11 @@ struct heads {
  * Compute, from the key and rates of one head of a token, the vectors that are removed from the
  * state and that replace them.
  */
-static void make_head(const struct rwkv7_layer *layer, const struct work *work, size_t head)
+static void make_head(void *context, size_t head)
 {
+    const struct heads *heads = context;
+    const struct rwkv7_layer *layer = heads->layer;
+    const struct work *work = heads->work;
     const size_t width = layer->wkv.width, at = head * width;
     const size_t channel = head % layer->wkv.n_head * width;
     const float *rate = work->gate;
@@ -197,14 +200,6 @@ static void make_head(const struct rwkv7_layer *layer, const struct work *work, 
     }
 }
 
-static void make_heads(void *context, size_t first, size_t end)
-{
-    const struct heads *heads = context;
-
-    for (size_t head = first; head < end; head++)
-        make_head(heads->layer, heads->work, head);
-}
-
 static int make_keys(const struct rwkv7_layer *layer, const struct run_pass *pass,
                      const struct work *work)
 {
@@ -219,29 +214,25 @@ static int make_keys(const struct rwkv7_layer *layer, const struct run_pass *pas
     if (code < 0)
         return code;
     run_activate(RUN_SIGMOID, NULL, rate, pass->n * n_embd);
-    run_parallel_for(pass->n * layer->wkv.n_head, run_grain(PIECE_ELEMENTS, layer->wkv.width),
-                     make_heads, &heads);
+    run_parallel_for_each(pass->n * layer->wkv.n_head, run_grain(PIECE_ELEMENTS, layer->wkv.width),
+                          make_head, &heads);
     return 0;
 }
 
 /* found += v · (sum of r · k · bonus), head by head: the token's own contribution. */
-static void add_bonus(void *context, size_t first, size_t end)
+static void add_bonus(void *context, size_t head)
 {
     const struct heads *heads = context;
     const struct rwkv7_layer *layer = heads->layer;
     const struct work *work = heads->work;
-    const size_t width = layer->wkv.width, n_head = layer->wkv.n_head;
+    const size_t width = layer->wkv.width, at = head * width;
+    const float *bonus = layer->bonus + head % layer->wkv.n_head * width;
+    double sum = 0;
 
-    for (size_t head = first; head < end; head++) {
-        const size_t at = head * width;
-        const float *bonus = layer->bonus + head % n_head * width;
-        double sum = 0;
-
-        for (size_t i = 0; i < width; i++)
-            sum += (double)work->r[at + i] * (double)work->k[at + i] * (double)bonus[i];
-        for (size_t i = 0; i < width; i++)
-            work->found[at + i] += work->v[at + i] * (float)sum;
-    }
+    for (size_t i = 0; i < width; i++)
+        sum += (double)work->r[at + i] * (double)work->k[at + i] * (double)bonus[i];
+    for (size_t i = 0; i < width; i++)
+        work->found[at + i] += work->v[at + i] * (float)sum;
 }
 
 static int make_all(const struct rwkv7_layer *layer, const struct run_pass *pass,
@@ -286,8 +277,8 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
                                      .b = work.replacement},
              n, work.found);
     run_norm_apply(&layer->norm, work.found, n * layer->wkv.n_head, layer->wkv.width, work.found);
-    run_parallel_for(n * layer->wkv.n_head, run_grain(PIECE_ELEMENTS, layer->wkv.width), add_bonus,
-                     &heads);
+    run_parallel_for_each(n * layer->wkv.n_head, run_grain(PIECE_ELEMENTS, layer->wkv.width),
+                          add_bonus, &heads);
     if (layer->gate.up.weight.data)
         run_activate_gated(RUN_IDENTITY, work.found, work.gate, n * n_embd);
     run_linear_apply(&layer->output, 0, work.found, n, out);

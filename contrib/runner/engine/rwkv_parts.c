@@ -99,18 +99,15 @@ struct shift_call {
     float *difference;
 };
 
-static void subtract_rows(void *context, size_t first, size_t end)
+static void subtract_row(void *context, size_t t)
 {
     const struct shift_call *call = context;
     const size_t width = call->shift->width;
+    const float *row = call->x + t * width;
+    const float *before = t == 0 ? call->shift->last : row - width;
 
-    for (size_t t = first; t < end; t++) {
-        const float *row = call->x + t * width;
-        const float *before = t == 0 ? call->shift->last : row - width;
-
-        for (size_t i = 0; i < width; i++)
-            call->difference[t * width + i] = before[i] - row[i];
-    }
+    for (size_t i = 0; i < width; i++)
+        call->difference[t * width + i] = before[i] - row[i];
 }
 
 void run_token_shift(const struct run_token_shift *shift, const float *x, size_t n,
@@ -119,7 +116,7 @@ void run_token_shift(const struct run_token_shift *shift, const float *x, size_t
     const size_t width = shift->width;
     struct shift_call call = {shift, x, difference};
 
-    run_parallel_for(n, run_grain(PIECE_ELEMENTS, width), subtract_rows, &call);
+    run_parallel_for_each(n, run_grain(PIECE_ELEMENTS, width), subtract_row, &call);
     if (n > 0)
         memcpy(shift->last, x + (n - 1) * width, width * sizeof *x);
 }
@@ -131,16 +128,15 @@ struct lerp_call {
     float *out;
 };
 
-static void lerp_rows(void *context, size_t first, size_t end)
+static void lerp_row(void *context, size_t t)
 {
     const struct lerp_call *call = context;
     const size_t width = call->width;
 
-    for (size_t t = first; t < end; t++)
-        for (size_t i = 0; i < width; i++)
-            call->out[t * width + i] =
-                call->x[t * width + i] +
-                call->difference[t * width + i] * call->lerp[t * call->lerp_stride + i];
+    for (size_t i = 0; i < width; i++)
+        call->out[t * width + i] =
+            call->x[t * width + i] +
+            call->difference[t * width + i] * call->lerp[t * call->lerp_stride + i];
 }
 
 void run_lerp(const float *x, const float *difference, const float *lerp, size_t lerp_stride,
@@ -148,5 +144,5 @@ void run_lerp(const float *x, const float *difference, const float *lerp, size_t
 {
     struct lerp_call call = {x, difference, lerp, lerp_stride, width, out};
 
-    run_parallel_for(n, run_grain(PIECE_ELEMENTS, width), lerp_rows, &call);
+    run_parallel_for_each(n, run_grain(PIECE_ELEMENTS, width), lerp_row, &call);
 }
