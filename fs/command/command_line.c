@@ -1,12 +1,16 @@
 #include "fs/command/command_line.h"
 
 #include "fs/command/arguments.h"
-#include "fs/command/option_handlers.h"
+#include "fs/command/edit_file.h"
+#include "fs/command/options.h"
 #include "fs/command/terminal.h"
+#include "fs/mount/events.h"
+#include "gguf/ambiguous_types.h"
 #include "gguf/legacy/families.h"
 #include "gguf/support/keyed_hash.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,6 +50,141 @@ static const struct gguf_choice eras[] = {{"0", 1}, {"1", 2}, {"2", 3}, {0}};
 static const struct gguf_choice logs[] = {
     {"stderr", FS_LOG_STDERR}, {"syslog", FS_LOG_SYSLOG}, {0}};
 static const struct gguf_choice ik_types[] = {{"old", 1}, {0}};
+
+/* ---- models ---- */
+
+static int take_type(void *target, const struct gguf_option_use *use)
+{
+    struct fs_options *options = target;
+    struct gguf_report report = {0};
+
+    if (gguf_add_type_choice(&options->open, use->value, &report) == 0)
+        return 0;
+    fs_print_error("option %s=%s: %s", use->shown, use->value, report.first_error.message);
+    return -EINVAL;
+}
+
+/* Print why an edit was refused, and the remedy if a comma may have cut the value. */
+static int refuse_edit(const struct gguf_option_use *use, const struct gguf_report *report)
+{
+    const bool is_cut = use->has_successor && use->option->names[0] != '-';
+
+    fs_print_error("%s: %s%s", use->shown, report->first_error.message,
+                   is_cut
+                       ? " (a comma ends the value: write it as \\, or use --set, which needs no "
+                         "escaping)"
+                       : "");
+    return report->first_error.code;
+}
+
+static int take_set(void *target, const struct gguf_option_use *use)
+{
+    struct fs_options *options = target;
+    const bool is_word = use->option->names[0] == '-';
+    struct gguf_report report = {0};
+    const int result = is_word ? fs_edit_set(use->value, &options->edits, &report)
+                               : gguf_edits_set(&options->edits, use->value, &report);
+
+    return result < 0 ? refuse_edit(use, &report) : 0;
+}
+
+static int take_unset(void *target, const struct gguf_option_use *use)
+{
+    struct fs_options *options = target;
+    struct gguf_report report = {0};
+
+    if (gguf_edits_unset(&options->edits, use->value, &report) == 0)
+        return 0;
+    return refuse_edit(use, &report);
+}
+
+static int take_edits(void *target, const struct gguf_option_use *use)
+{
+    struct fs_options *options = target;
+    struct gguf_report report = {0};
+
+    if (fs_edit_file_read(use->value, &options->edits, &report) == 0)
+        return 0;
+    return refuse_edit(use, &report);
+}
+
+/* ---- mounting ---- */
+
+/* Add the option to options->mount.fuse. */
+static int take_for_libfuse(void *target, const struct gguf_option_use *use)
+{
+    struct fs_options *options = target;
+
+    if (use->value && *use->value == '\0') {
+        fs_print_error("option %s=: needs a value that is not empty", use->shown);
+        return -EINVAL;
+    }
+    return gguf_texts_add(&options->mount.fuse, use->whole);
+}
+
+static int take_subdir(void *target, const struct gguf_option_use *use)
+{
+    struct fs_options *options = target;
+
+    if (*use->value == '\0') {
+        fs_print_error("option %s=: needs the path of a directory; the root is /", use->shown);
+        return -EINVAL;
+    }
+    options->mount.subdir = use->value;
+    return 0;
+}
+
+static int take_notify_fd(void *target, const struct gguf_option_use *use)
+{
+    char *end;
+    const unsigned long descriptor = strtoul(use->value, &end, 10);
+    const bool is_number = *use->value >= '0' && *use->value <= '9' && *end == '\0';
+    const int result =
+        is_number && descriptor <= INT_MAX ? fs_events_set_descriptor((int)descriptor) : -EBADF;
+
+    (void)target;
+    if (result == 0)
+        return 0;
+    fs_print_error("option %s=%s: the descriptor is not open for writing: %s", use->shown,
+                   use->value, strerror(-result));
+    return -EINVAL;
+}
+
+static int take_debug(void *target, const struct gguf_option_use *use)
+{
+    struct fs_options *options = target;
+
+    options->mount.foreground = true;
+    return take_for_libfuse(target, use);
+}
+
+static int take_auto_unmount(void *target, const struct gguf_option_use *use)
+{
+    struct fs_options *options = target;
+
+    options->mount.auto_unmount = true;
+    return take_for_libfuse(target, use);
+}
+
+/* mount(8) passes rw unless it is given ro, and also reports a write-protected disk this way. */
+static int take_rw(void *target, const struct gguf_option_use *use)
+{
+    (void)target;
+    fs_print_error("warning: option %s: the tree cannot be written to; mounted read-only",
+                   use->shown);
+    return 0;
+}
+
+static int take_remount(void *target, const struct gguf_option_use *use)
+{
+    (void)target;
+    fs_print_error(
+        "option %s: ggufs cannot change an existing mount, whose tree is fixed; unmount it with "
+        "\"fusermount3 -u MOUNTPOINT\" and mount it again; root can change flags of the kernel: "
+        "mount -i -o remount,noexec MOUNTPOINT",
+        use->shown);
+    return -EINVAL;
+}
 
 static const char *export_at(size_t i)
 {
@@ -91,7 +230,7 @@ static const struct gguf_option rows[] = {
     {"--tools", "FILE", "with --render: the tools, a list in JSON", SET(TEXT, tools),
      FOR(BIT(FS_RENDER))},
     {"--template-arg", "KEY=JSON", "with --render: set a variable of the template",
-     CALL(fs_take_template_argument), FOR(BIT(FS_RENDER))},
+     SET(PAIRS, template_arguments), FOR(BIT(FS_RENDER))},
     {"--template", "NAME", "with --render: the template with this name", SET(TEXT, template),
      FOR(BIT(FS_RENDER))},
     {"--tokens", NULL, "with --render: print a line per part, with the ids of control tokens",
@@ -103,9 +242,9 @@ static const struct gguf_option rows[] = {
 
     HEADING("What the tree shows"),
     {"--set", "KEY=[TYPE:]VALUE", "set a metadata key; a new one needs its TYPE",
-     CALL(fs_take_set), FOR(MODELS)},
-    {"--unset", "KEY", "remove a metadata key", CALL(fs_take_unset), FOR(MODELS)},
-    {"--edits", "FILE", "set and remove keys as a JSON file says", CALL(fs_take_edits),
+     CALL(take_set), FOR(MODELS)},
+    {"--unset", "KEY", "remove a metadata key", CALL(take_unset), FOR(MODELS)},
+    {"--edits", "FILE", "set and remove keys as a JSON file says", CALL(take_edits),
      FOR(MODELS)},
     {"export", "TYPE", "type of weights in model.gguf: stored, f32, f16, bf16, q8_0, q4_0",
      SET(CHOICE, export), .least = FS_EXPORT_STORED, .choice_at = export_at, FOR(TREES),
@@ -117,10 +256,10 @@ static const struct gguf_option rows[] = {
     {"hf_shard", "SIZE", "divide the weights in hf/ into files of up to SIZE",
      SET(BYTES, hf_shard_bytes), .least = 1, FOR(TREES)},
     {"subdir", "PATH", "mount this directory of the tree instead of its root",
-     CALL(fs_take_subdir), FOR(MOUNT)},
-    {"set", "KEY=[TYPE:]VALUE", "the same as --set, with commas escaped", CALL(fs_take_set),
+     CALL(take_subdir), FOR(MOUNT)},
+    {"set", "KEY=[TYPE:]VALUE", "the same as --set, with commas escaped", CALL(take_set),
      FOR(MODELS)},
-    {"unset", "KEY", "the same as --unset", CALL(fs_take_unset), FOR(MODELS)},
+    {"unset", "KEY", "the same as --unset", CALL(take_unset), FOR(MODELS)},
 
     HEADING("How MODEL is read"),
     {"partial", NULL, "accept a MODEL that is still being downloaded", SET(ON, open.partial),
@@ -133,7 +272,7 @@ static const struct gguf_option rows[] = {
      .choice_at = family_at, FOR(MODELS)},
     {"era", "N", "block layout of an rwkv.cpp 100 file: 0, 1 or 2", SET(CHOICE, open.era),
      .choices = eras, FOR(MODELS)},
-    {"type", "ID:NAME", "the type of tensors with this type id, of several", CALL(fs_take_type),
+    {"type", "ID:NAME", "the type of tensors with this type id, of several", CALL(take_type),
      FOR(MODELS)},
     {"ik", "old", "types that ik_llama.cpp changed are the old ones", SET(ON, open.old_ik),
      .choices = ik_types, FOR(MODELS)},
@@ -143,9 +282,9 @@ static const struct gguf_option rows[] = {
     {"-o", "OPTION,...", "options without dashes, as listed here", GGUF_OPTION_GROUP,
      FOR(0)},
     {"-f", NULL, "stay in the foreground", SET(ON, mount.foreground), FOR(MOUNT)},
-    {"allow_other", NULL, "let all users read the tree", CALL(fs_take_for_libfuse), FOR(MOUNT)},
-    {"allow_root", NULL, "let you and root read the tree", CALL(fs_take_for_libfuse), FOR(MOUNT)},
-    {"auto_unmount", NULL, "unmount when the daemon dies", CALL(fs_take_auto_unmount), FOR(MOUNT)},
+    {"allow_other", NULL, "let all users read the tree", CALL(take_for_libfuse), FOR(MOUNT)},
+    {"allow_root", NULL, "let you and root read the tree", CALL(take_for_libfuse), FOR(MOUNT)},
+    {"auto_unmount", NULL, "unmount when the daemon dies", CALL(take_auto_unmount), FOR(MOUNT)},
     {"timeout", "SECONDS", "unmount a tree that nobody has used for so long",
      SET(UINT32, mount.timeout_seconds), RANGE(1, MOST_SECONDS), FOR(MOUNT)},
     {"nonempty", NULL, "mount over files that are in MOUNTPOINT", SET(ON, mount.nonempty),
@@ -156,12 +295,12 @@ static const struct gguf_option rows[] = {
      RANGE(LEAST_ID, MOST_ID), FOR(MOUNT)},
     {"umask", "M", "permission bits to remove, octal", SET(OCTAL, mount.umask), .most = 0777,
      FOR(MOUNT)},
-    {"fsname", "NAME", "source that mount(8) and df(1) show", CALL(fs_take_for_libfuse),
+    {"fsname", "NAME", "source that mount(8) and df(1) show", CALL(take_for_libfuse),
      FOR(MOUNT)},
-    {"subtype", "NAME", "the file system type after \"fuse.\"", CALL(fs_take_for_libfuse),
+    {"subtype", "NAME", "the file system type after \"fuse.\"", CALL(take_for_libfuse),
      FOR(MOUNT)},
     {"notify_fd", "N", "write 's' or 'f' to this descriptor: mounted, or failed",
-     CALL(fs_take_notify_fd), FOR(MOUNT)},
+     CALL(take_notify_fd), FOR(MOUNT)},
 
     HEADING("Speed and memory of a mount"),
     {"prefetch", NULL, "load the model into memory in the background", SET(ON, mount.prefetch),
@@ -179,20 +318,20 @@ static const struct gguf_option rows[] = {
     HEADING("Messages of a mount"),
     {"log", "TARGET", "log to stderr or syslog", SET(CHOICE, mount.log), .choices = logs, FOR(MOUNT)},
     {"-q", NULL, "log errors only", SET(ON, mount.is_quiet), FOR(MOUNT)},
-    {"-d", NULL, "print every request; implies -f", CALL(fs_take_debug), FOR(MOUNT)},
+    {"-d", NULL, "print every request; implies -f", CALL(take_debug), FOR(MOUNT)},
 
     /* Options that mount(8) and fstab(5) pass. */
     {"ro suid nosuid dev nodev exec noexec async sync dirsync atime noatime default_permissions",
-     NULL, NULL, CALL(fs_take_for_libfuse), FOR(MOUNT)},
-    {"context fscontext defcontext rootcontext", "LABEL", NULL, CALL(fs_take_for_libfuse),
+     NULL, NULL, CALL(take_for_libfuse), FOR(MOUNT)},
+    {"context fscontext defcontext rootcontext", "LABEL", NULL, CALL(take_for_libfuse),
      FOR(MOUNT)},
     {"defaults auto noauto user nouser users nousers owner noowner group nogroup nofail _netdev "
      "diratime nodiratime relatime norelatime strictatime nostrictatime lazytime nolazytime silent "
      "loud", NULL, NULL, GGUF_OPTION_NOTHING, FOR(MOUNT)},
     {"comment", "TEXT", NULL, GGUF_OPTION_NOTHING, FOR(MOUNT)},
     {"sloppy", NULL, NULL, GGUF_OPTION_SLOPPY, FOR(MOUNT)},
-    {"rw", NULL, NULL, CALL(fs_take_rw), FOR(MOUNT)},
-    {"remount", NULL, NULL, CALL(fs_take_remount), FOR(MOUNT)},
+    {"rw", NULL, NULL, CALL(take_rw), FOR(MOUNT)},
+    {"remount", NULL, NULL, CALL(take_remount), FOR(MOUNT)},
 };
 /* clang-format on */
 

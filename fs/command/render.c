@@ -6,6 +6,7 @@
 #include "fs/tree/prompts.h"
 #include "fs/tree/templates.h"
 #include "gguf/support/exit_status.h"
+#include "gguf/support/safe_print.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -86,7 +87,7 @@ static int print(const struct rendering *rendering, const struct jinja_rendering
     if (parts.error < 0)
         fs_refuse_memory();
     else if (isatty(STDOUT_FILENO))
-        fs_print_lines(text, n_bytes);
+        gguf_print_safe_lines(stdout, text, n_bytes);
     else
         fwrite(text, 1, n_bytes, stdout);
     free(parts.out);

@@ -26,21 +26,6 @@ int fs_refuse_memory(void)
     return EX_OSERR;
 }
 
-void fs_print_lines(const char *bytes, size_t n_bytes)
-{
-    while (n_bytes > 0) {
-        size_t n = 0;
-
-        while (n < n_bytes && bytes[n] != '\n' && bytes[n] != '\t')
-            n++;
-        gguf_print_safe(stdout, bytes, n);
-        if (n < n_bytes)
-            putchar(bytes[n++]);
-        bytes += n;
-        n_bytes -= n;
-    }
-}
-
 int fs_print_written(void (*write)(const void *subject, struct fs_sink *sink), const void *subject)
 {
     struct fs_sink sink = fs_sink_that_grows(UINT64_MAX);

@@ -9,9 +9,6 @@ void fs_print_error(const char *format, ...) __attribute__((format(printf, 1, 2)
 /* Print that memory is short. Returns EX_OSERR. */
 int fs_refuse_memory(void);
 
-/* Print whole characters to a terminal: lines and tabs as they are, other controls escaped. */
-void fs_print_lines(const char *bytes, size_t n_bytes);
-
 /*
  * Print the output of write(subject, sink) to stdout. Returns 0 or -ENOMEM.
  */

@@ -16,6 +16,7 @@ enum gguf_option_kind {
     GGUF_OPTION_OFF,     /* bool */
     GGUF_OPTION_TEXT,    /* const char * */
     GGUF_OPTION_TEXTS,   /* struct gguf_texts, to which it adds; "" is refused */
+    GGUF_OPTION_PAIRS,   /* the same for KEY=JSON */
     GGUF_OPTION_UINT32,  /* uint32_t from `least` to `most`, as all numbers */
     GGUF_OPTION_INT32,
     GGUF_OPTION_INT64,

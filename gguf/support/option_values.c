@@ -148,6 +148,10 @@ int gguf_option_set(const struct gguf_option_table *table, void *options,
     case GGUF_OPTION_TEXTS:
         return *use->value == '\0' ? refuse(table, use, "a text")
                                    : gguf_texts_add(member, use->value);
+    case GGUF_OPTION_PAIRS:
+        return !strchr(use->value, '=') || use->value[0] == '='
+                   ? refuse(table, use, "KEY=JSON, as in enable_thinking=false")
+                   : gguf_texts_add(member, use->value);
     case GGUF_OPTION_UINT32:
     case GGUF_OPTION_INT32:
     case GGUF_OPTION_INT64:

@@ -107,6 +107,21 @@ void gguf_vprint_safe_format(FILE *stream, const char *format, va_list args)
     gguf_print_safe(stream, text, (size_t)length);
 }
 
+void gguf_print_safe_lines(FILE *stream, const char *bytes, size_t length)
+{
+    while (length > 0) {
+        size_t n = 0;
+
+        while (n < length && bytes[n] != '\n' && bytes[n] != '\t')
+            n++;
+        gguf_print_safe(stream, bytes, n);
+        if (n < length)
+            putc(bytes[n++], stream);
+        bytes += n;
+        length -= n;
+    }
+}
+
 void gguf_print_safe_format(FILE *stream, const char *format, ...)
 {
     va_list args;

@@ -34,7 +34,10 @@ char *gguf_escaped(const char *string);
 /* Print `length` bytes as gguf_escape() writes them. */
 void gguf_print_safe(FILE *stream, const char *bytes, size_t length);
 
-/* The same for a NUL-terminated string. */
+/* The same, with line breaks and tabs as they are. */
+void gguf_print_safe_lines(FILE *stream, const char *bytes, size_t length);
+
+/* The same as gguf_print_safe() for a NUL-terminated string. */
 void gguf_print_safe_string(FILE *stream, const char *string);
 
 /*

@@ -1,7 +1,6 @@
 #include "contrib/runner/cli/run_options.h"
 
 #include "contrib/runner/chat/conversation.h"
-#include "contrib/runner/cli/escapes.h"
 #include "contrib/runner/cli/foreign_options.h"
 #include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/sampling_defaults.h"
@@ -59,15 +58,6 @@ static int take_seed(void *target, const struct gguf_option_use *use)
     return 0;
 }
 
-static int take_template_argument(void *target, const struct gguf_option_use *use)
-{
-    struct run_options *options = target;
-
-    if (!strchr(use->value, '=') || use->value[0] == '=')
-        return refuse_value(use, "KEY=JSON, as in enable_thinking=false");
-    return gguf_texts_add(&options->template_arguments, use->value);
-}
-
 static int take_bench(void *target, const struct gguf_option_use *use)
 {
     struct run_options *options = target;
@@ -111,7 +101,7 @@ static const struct gguf_option rows[] = {
     {"--chat-template", "NAME", "with -i: another template, by name or in a file",
      SET(TEXT, chat_template), FOR(BIT(RUN_TASK_CHAT))},
     {"--template-arg", "KEY=JSON", "with -i: set a variable of the template",
-     CALL(take_template_argument), FOR(BIT(RUN_TASK_CHAT))},
+     SET(PAIRS, template_arguments), FOR(BIT(RUN_TASK_CHAT))},
     {"--tools", "FILE", "with -i: the tools that the model may call, a list in JSON",
      SET(TEXT, tools_file), FOR(BIT(RUN_TASK_CHAT))},
     {"--no-think", NULL, "with -i: answer without thinking, if the template can",
@@ -313,6 +303,34 @@ static int check(const struct run_options *options)
     return check_template(options->chat_template);
 }
 
+/*
+ * Replace \n, \r, \t, \\, \', \" and \xNN in `text`, in place, as llama.cpp does. Other escapes,
+ * and \x00, which would end the text, stay as they are.
+ */
+static void undo_escapes(char *text)
+{
+    static const char escapes[] = "nrt\\'\"", bytes[] = "\n\r\t\\'\"";
+    char *end = text;
+
+    while (*text != '\0') {
+        const char *escape = *text == '\\' && text[1] != '\0' ? strchr(escapes, text[1]) : NULL;
+
+        if (escape) {
+            *end++ = bytes[escape - escapes];
+            text += 2;
+        } else if (text[0] == '\\' && text[1] == 'x' && isxdigit((unsigned char)text[2]) &&
+                   isxdigit((unsigned char)text[3]) && (text[2] != '0' || text[3] != '0')) {
+            const char digits[] = {text[2], text[3], '\0'};
+
+            *end++ = (char)strtoul(digits, NULL, 16);
+            text += 4;
+        } else {
+            *end++ = *text++;
+        }
+    }
+    *end = '\0';
+}
+
 /* Replace *text by a copy without escapes, which the command line owns. */
 static int unescape(struct run_options *options, const char **text)
 {
@@ -322,7 +340,7 @@ static int unescape(struct run_options *options, const char **text)
         return -ENOMEM;
     if (copy) {
         options->line.owned[options->line.n_owned++] = copy;
-        run_unescape(copy);
+        undo_escapes(copy);
         *text = copy;
     }
     return 0;

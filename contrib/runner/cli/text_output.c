@@ -16,21 +16,6 @@
 /* Time to wait for the reader of a pipe before checking for an interrupt. */
 #define PAUSE_MS 100
 
-static void print_lines(const char *bytes, size_t length)
-{
-    while (length > 0) {
-        size_t n = 0;
-
-        while (n < length && bytes[n] != '\n' && bytes[n] != '\t')
-            n++;
-        gguf_print_safe(stdout, bytes, n);
-        if (n < length)
-            putchar(bytes[n++]);
-        bytes += n;
-        length -= n;
-    }
-}
-
 /* Wait until a write of PIPE_BUF bytes does not block. -EINTR if an interrupt was deferred, which
  * a signal handler on any thread may have seen: hence the time limit. */
 static int wait_until_writable(void)
@@ -56,7 +41,7 @@ int run_write_text(const char *bytes, size_t length)
             break;
         errno = EIO; /* clears the error of an earlier write */
         if (is_terminal)
-            print_lines(bytes, length);
+            gguf_print_safe_lines(stdout, bytes, length);
         else
             fwrite(bytes + at, 1, n, stdout);
         code = fflush(stdout) == 0 && !ferror(stdout) ? 0 : -errno;

@@ -1,8 +1,19 @@
 /* The feed-forward part of a layer: a dense network, a mixture of experts, or both. */
 #pragma once
 
-#include "contrib/runner/engine/channel_mix.h"
 #include "contrib/runner/engine/experts.h"
+#include "contrib/runner/engine/rwkv_parts.h"
+
+/*
+ * The feed-forward part of RWKV: value(max(key(x'), 0)²), where x' is interpolated between the
+ * token and the one before it. Versions before 7 multiply it by sigmoid(receptance(x'')).
+ */
+struct run_channel_mix {
+    bool is_there;
+    struct run_token_shift shift;
+    const float *key_lerp, *receptance_lerp;  /* [n_embd] */
+    struct run_linear key, value, receptance; /* the last may be empty */
+};
 
 struct run_feed_forward {
     bool is_there; /* false in layers without feed-forward */
