@@ -21,7 +21,7 @@ DOCDIR  ?= $(PREFIX)/share/doc/ggufs
 comma := ,
 BUILD := build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 
-PKGS := fuse3 libcjson libseccomp mount nettle
+PKGS := fuse3 libcjson libseccomp nettle
 # Libraries that only the runner needs.
 RUNNER_LIBS := -lpcre2-8 -lcjson -ledit
 # pkg-config runs once, and only for a compilation: `make deps` may install the packages first.

@@ -10,7 +10,6 @@
   libunistring,
   nettle,
   pcre2,
-  util-linux,
 }:
 
 stdenv.mkDerivation {
@@ -28,7 +27,6 @@ stdenv.mkDerivation {
     libunistring
     nettle
     pcre2
-    util-linux # libmount
   ];
 
   makeFlags = [ "PREFIX=${placeholder "out"}" ];

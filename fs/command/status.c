@@ -1,6 +1,7 @@
 #include "fs/command/commands.h"
 
 #include "fs/command/terminal.h"
+#include "fs/mount/mount_table.h"
 #include "fs/mount/requests.h"
 #include "fs/mount/requirements.h"
 #include "fs/tree/output/json.h"
@@ -8,8 +9,6 @@
 #include "gguf/support/model_paths.h"
 #include "gguf/support/safe_print.h"
 #include "gguf/support/thread_start.h"
-
-#include <libmount.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -245,35 +244,32 @@ static void explain(const struct query *query)
 /* ---- the command ---- */
 
 /* Return the mount at a path that the user named, or NULL. Looks the path up only if it must. */
-static struct libmnt_fs *find(struct libmnt_table *table, const char *named)
+static const struct fs_mount_entry *find(const struct fs_mount_table *table, const char *named)
 {
     char *path = gguf_absolute_path(named);
-    struct libmnt_fs *mount = path ? mnt_table_find_target(table, path, MNT_ITER_BACKWARD) : NULL;
+    const struct fs_mount_entry *mount = path ? fs_mount_table_find(table, path) : NULL;
 
     if (!mount) {
         free(path);
         path = realpath(named, NULL);
-        mount = path ? mnt_table_find_target(table, path, MNT_ITER_BACKWARD) : NULL;
+        mount = path ? fs_mount_table_find(table, path) : NULL;
     }
     free(path);
-    return mount && gguf_text_starts_with(mnt_fs_get_fstype(mount), "fuse") ? mount : NULL;
+    return mount && gguf_text_starts_with(mount->type, "fuse") ? mount : NULL;
 }
 
-static void add(struct query *queries, size_t *n, struct libmnt_fs *mount)
+static void add(struct query *queries, size_t *n, const struct fs_mount_entry *mount)
 {
-    const char *source = mnt_fs_get_source(mount);
-
-    queries[*n].path = mnt_fs_get_target(mount);
-    queries[*n].source = source ? source : "";
+    queries[*n].path = mount->path;
+    queries[*n].source = mount->source;
     queries[(*n)++].error = ETIMEDOUT;
 }
 
 /* Choose the mounts to ask. Returns their number; *status is EX_NOINPUT if a path has none. */
-static size_t choose(const struct fs_options *options, struct libmnt_table *table,
+static size_t choose(const struct fs_options *options, const struct fs_mount_table *table,
                      struct query *queries, int *status)
 {
-    struct libmnt_iter *each = mnt_new_iter(MNT_ITER_FORWARD);
-    struct libmnt_fs *mount;
+    const struct fs_mount_entry *mount;
     size_t n = 0;
 
     for (int i = 0; i < options->n_paths; i++) {
@@ -285,13 +281,13 @@ static size_t choose(const struct fs_options *options, struct libmnt_table *tabl
             *status = EX_NOINPUT;
         }
     }
-    while (options->n_paths == 0 && each && mnt_table_next_fs(table, each, &mount) == 0) {
+    for (size_t i = 0; options->n_paths == 0 && i < table->count; i++) {
+        mount = &table->list[i];
         /* Another mount may hide it. */
-        if (strcmp(mnt_fs_get_fstype(mount), "fuse.ggufs") == 0 &&
-            mnt_table_find_target(table, mnt_fs_get_target(mount), MNT_ITER_BACKWARD) == mount)
+        if (strcmp(mount->type, "fuse.ggufs") == 0 &&
+            fs_mount_table_find(table, mount->path) == mount)
             add(queries, &n, mount);
     }
-    mnt_free_iter(each);
     return n;
 }
 
@@ -325,20 +321,19 @@ static int print_all(const struct fs_options *options, const struct query *queri
 
 int fs_status(const struct fs_options *options)
 {
-    struct libmnt_table *table = mnt_new_table_from_file("/proc/self/mountinfo");
+    struct fs_mount_table table;
     struct query *queries = NULL;
-    int status = EX_OK, result = table ? 0 : -errno;
+    int status = EX_OK, result = fs_mount_table_read(&table);
     size_t n = 0;
 
     if (result == -ENOENT)
         return fs_requirements_refuse_no_path(ENOENT);
     if (result == 0) {
-        queries = calloc((size_t)mnt_table_get_nents(table) + (size_t)options->n_paths + 1,
-                         sizeof *queries);
+        queries = calloc(table.count + (size_t)options->n_paths + 1, sizeof *queries);
         result = queries ? 0 : -ENOMEM;
     }
     if (result == 0) {
-        n = choose(options, table, queries, &status);
+        n = choose(options, &table, queries, &status);
         result = ask_all(queries, n);
     }
     if (result == 0) {
@@ -352,6 +347,6 @@ int fs_status(const struct fs_options *options)
         status = EX_OSERR;
     }
     free(queries);
-    mnt_unref_table(table);
+    fs_mount_table_free(&table);
     return status;
 }

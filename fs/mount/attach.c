@@ -2,17 +2,16 @@
 #include "fs/mount/attach.h"
 
 #include "fs/mount/log.h"
+#include "fs/mount/mount_table.h"
 #include "fs/mount/requirements.h"
 
 #include <fuse_lowlevel.h>
-#include <libmount.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -23,24 +22,22 @@
  */
 static void set_read_ahead(const char *path)
 {
-    struct libmnt_table *mounts = mnt_new_table_from_file("/proc/self/mountinfo");
-    struct libmnt_fs *mount =
-        mounts ? mnt_table_find_target(mounts, path, MNT_ITER_BACKWARD) : NULL;
+    struct fs_mount_table mounts;
+    const struct fs_mount_entry *mount =
+        fs_mount_table_read(&mounts) == 0 ? fs_mount_table_find(&mounts, path) : NULL;
     FILE *file = NULL;
+    char name[64];
 
     if (mount) {
-        const dev_t device = mnt_fs_get_devno(mount);
-        char name[64];
-
-        snprintf(name, sizeof name, "/sys/class/bdi/%u:%u/read_ahead_kb", major(device),
-                 minor(device));
+        snprintf(name, sizeof name, "/sys/class/bdi/%u:%u/read_ahead_kb", mount->major,
+                 mount->minor);
         file = fopen(name, "we");
     }
     if (file) {
         fprintf(file, "%u\n", FS_READ_AHEAD_BYTES >> 10);
         fclose(file);
     }
-    mnt_unref_table(mounts);
+    fs_mount_table_free(&mounts);
 }
 
 enum { N_LOOKED_AT = 8 };

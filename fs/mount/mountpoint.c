@@ -1,10 +1,9 @@
 #include "fs/mount/mountpoint.h"
 
 #include "fs/mount/log.h"
+#include "fs/mount/mount_table.h"
 #include "fs/mount/requirements.h"
 #include "gguf/support/strings.h"
-
-#include <libmount.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,17 +24,17 @@
 /* Print which FUSE file system is mounted on the directory, if one is. */
 static bool report_mount(const char *path)
 {
-    struct libmnt_table *mounts = mnt_new_table_from_file("/proc/self/mountinfo");
-    struct libmnt_fs *mount =
-        mounts ? mnt_table_find_target(mounts, path, MNT_ITER_BACKWARD) : NULL;
+    struct fs_mount_table mounts;
+    const struct fs_mount_entry *mount =
+        fs_mount_table_read(&mounts) == 0 ? fs_mount_table_find(&mounts, path) : NULL;
     /* Advise to unmount FUSE file systems only, never a disk. */
-    const bool is_fuse = mount && gguf_text_starts_with(mnt_fs_get_fstype(mount), "fuse");
+    const bool is_fuse = mount && gguf_text_starts_with(mount->type, "fuse");
 
     if (is_fuse)
         fs_complain(path, "fusermount3 -u",
-                    "%s is already mounted here (type %s); unmount it first",
-                    mnt_fs_get_source(mount), mnt_fs_get_fstype(mount));
-    mnt_unref_table(mounts);
+                    "%s is already mounted here (type %s); unmount it first", mount->source,
+                    mount->type);
+    fs_mount_table_free(&mounts);
     return is_fuse;
 }
 

@@ -57,6 +57,7 @@ COVERED_BY = {
     "fs/mount/descriptors.c": "test_load/test_thousands_of_opens",
     "fs/mount/file_requests.c": "test_read",
     "fs/mount/log.c": "test_logs",
+    "fs/mount/mount_table.c": "test_status/test_strange_names",
     "fs/mount/mountpoint.c": "test_mountpoint/test_swapped",
     "fs/mount/prefetch.c": "test_loading",
     "fs/mount/read_failures.c": "test_faults",
