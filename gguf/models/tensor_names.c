@@ -1,7 +1,5 @@
 #include "gguf/models/tensor_names.h"
 
-#include <stdio.h>
-
 bool gguf_tensor_name_split(struct gguf_string name, struct gguf_string *layer,
                             struct gguf_string *rest)
 {
@@ -56,6 +54,20 @@ bool gguf_tensor_name_matches(struct gguf_string name, const char *pattern,
     return false;
 }
 
+/* Write a number in decimal. Returns its length. */
+static size_t write_number(char *out, uint32_t number)
+{
+    char digits[10];
+    size_t n = 0;
+
+    do
+        digits[n++] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    for (size_t i = 0; i < n; i++)
+        out[i] = digits[n - 1 - i];
+    return n;
+}
+
 bool gguf_tensor_name_expand(const char *pattern, const struct gguf_name_match *match,
                              char name[GGUF_NAME_BYTES])
 {
@@ -70,8 +82,7 @@ bool gguf_tensor_name_expand(const char *pattern, const struct gguf_name_match *
             if (room < sizeof "4294967295")
                 return false;
             if (*at == '%' || *at == '#')
-                length += (size_t)snprintf(name + length, room, "%u",
-                                           *at == '%' ? match->layer : match->expert);
+                length += write_number(name + length, *at == '%' ? match->layer : match->expert);
             else
                 name[length++] = *at;
         }

@@ -158,14 +158,13 @@ static int plan(const struct fs_tree *tree, uint64_t shard_bytes)
                                   fs_hf_text_is(&checkpoint->hf, "tensor_data_layout", "reference");
     result = fs_hf_tensors_find(&checkpoint->hf, checkpoint->row, &checkpoint->tensors,
                                 &checkpoint->unused, &checkpoint->obstacles);
-    if (result == 0)
-        result = sort_by_width(tree);
+    if (result < 0 || checkpoint->obstacles.length > 0)
+        return result;
+    result = sort_by_width(tree);
     if (result == 0)
         result = plan_shards(tree, shard_bytes);
     if (result < 0)
         return result;
-    if (checkpoint->obstacles.length > 0)
-        return 0;
     result = fs_hf_factors_read(&checkpoint->hf, &checkpoint->factors);
     write_config(tree, &sink, problem);
     /* Tensor data may be missing still: config.json has its size now, and its text later. */

@@ -9,11 +9,102 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- names ---- */
+
+/* Divide a name. The number of a layer has at most nine digits, and no leading zeros. */
+static struct fs_hf_name divide(struct gguf_string name)
+{
+    struct fs_hf_name divided = {.layer = FS_HF_NO_LAYER, .rest = name};
+    struct gguf_string digits, rest;
+
+    if (!gguf_tensor_name_split(name, &digits, &rest) || digits.length_bytes > 9 ||
+        (digits.data[0] == '0' && digits.length_bytes > 1))
+        return divided;
+    divided.layer = 0;
+    for (uint64_t i = 0; i < digits.length_bytes; i++)
+        divided.layer = divided.layer * 10 + (uint32_t)(digits.data[i] - '0');
+    divided.rest = rest;
+    return divided;
+}
+
 static int compare_names(const void *a, const void *b)
 {
-    return gguf_string_compare(gguf_name_of(*(const struct gguf_tensor *const *)a),
-                               gguf_name_of(*(const struct gguf_tensor *const *)b));
+    const struct fs_hf_name *first = a, *second = b;
+
+    if (first->layer != second->layer)
+        return first->layer < second->layer ? -1 : 1;
+    return gguf_string_compare(first->rest, second->rest);
 }
+
+/* Return true if `n` names from each of two places on differ in the layer only. */
+static bool are_same(const struct fs_hf_name *a, const struct fs_hf_name *b, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        if (gguf_string_compare(a[i].rest, b[i].rest) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Layers are compared with the first of so many kinds. */
+#define MAX_LAYER_KINDS 16
+
+static void find_twins(struct fs_hf_model *hf)
+{
+    const struct gguf_tensor *tensors = hf->model->tensors;
+    const uint64_t n = hf->model->n_tensors;
+    struct {
+        uint64_t start, count;
+    } kinds[MAX_LAYER_KINDS];
+    size_t n_kinds = 0, kind;
+
+    for (uint32_t i = 0; i < GGUF_MAX_LAYERS; i++)
+        hf->twin_layers[i] = i;
+    for (uint64_t i = 0; i < n; i++)
+        hf->twins[i] = i;
+    for (uint64_t start = 0, end; start < n && hf->by_name[start].layer < GGUF_MAX_LAYERS;
+         start = end) {
+        const struct fs_hf_name *names = &hf->by_name[start];
+
+        for (end = start; end < n && hf->by_name[end].layer == names->layer; end++)
+            ;
+        for (kind = 0; kind < n_kinds; kind++) {
+            if (kinds[kind].count == end - start &&
+                are_same(&hf->by_name[kinds[kind].start], names, end - start))
+                break;
+        }
+        if (kind == n_kinds) {
+            if (n_kinds < MAX_LAYER_KINDS) {
+                kinds[n_kinds].start = start;
+                kinds[n_kinds++].count = end - start;
+            }
+            continue;
+        }
+        hf->twin_layers[names->layer] = hf->by_name[kinds[kind].start].layer;
+        for (uint64_t i = 0; i < end - start; i++)
+            hf->twins[names[i].tensor - tensors] =
+                (uint64_t)(hf->by_name[kinds[kind].start + i].tensor - tensors);
+    }
+}
+
+static int sort_tensors(struct fs_hf_model *hf)
+{
+    const uint64_t n = hf->model->n_tensors;
+
+    hf->by_name = malloc((size_t)(n + 1) * sizeof *hf->by_name);
+    hf->twins = malloc((size_t)(n + 1) * sizeof *hf->twins);
+    if (!hf->by_name || !hf->twins)
+        return -ENOMEM;
+    for (uint64_t i = 0; i < n; i++) {
+        hf->by_name[i] = divide(gguf_name_of(&hf->model->tensors[i]));
+        hf->by_name[i].tensor = &hf->model->tensors[i];
+    }
+    qsort(hf->by_name, (size_t)n, sizeof *hf->by_name, compare_names);
+    find_twins(hf);
+    return 0;
+}
+
+/* ---- values of keys ---- */
 
 /* Return true if the value is an array with a number for each layer. */
 static bool is_by_layer(const struct gguf_value *value)
@@ -68,65 +159,6 @@ static void sort_keys(struct fs_hf_model *hf)
     }
 }
 
-int fs_hf_model_make(const struct gguf_model *model, struct fs_hf_model *hf)
-{
-    const struct gguf_key *key = gguf_find_key(model, "general.architecture");
-    char name[64] = "";
-
-    *hf = (struct fs_hf_model){.model = model};
-    if (key && key->value.type == GGUF_STRING)
-        hf->architecture = key->value.string;
-    if (hf->architecture.length_bytes > 0 && hf->architecture.length_bytes < sizeof name) {
-        memcpy(name, hf->architecture.data, (size_t)hf->architecture.length_bytes);
-        hf->listed = gguf_architecture_find(name);
-    }
-    hf->by_name = (const struct gguf_tensor **)gguf_sorted(model->tensors, model->n_tensors,
-                                                           sizeof *model->tensors, compare_names);
-    hf->keys = malloc((size_t)(model->n_keys + 1) * sizeof *hf->keys);
-    if (!hf->by_name || !hf->keys)
-        return -ENOMEM;
-    sort_keys(hf);
-    return 0;
-}
-
-void fs_hf_model_free(struct fs_hf_model *hf)
-{
-    free(hf->by_name);
-    free(hf->keys);
-    hf->by_name = NULL;
-    hf->keys = NULL;
-}
-
-/* ---- tensors ---- */
-
-static int compare_with_name(const void *name, const void *tensor)
-{
-    return gguf_string_compare(*(const struct gguf_string *)name,
-                               gguf_name_of(*(const struct gguf_tensor *const *)tensor));
-}
-
-const struct gguf_tensor *fs_hf_tensor(const struct fs_hf_model *hf, const char *name)
-{
-    const struct gguf_string key = {name, strlen(name)};
-    const struct gguf_tensor **found = bsearch(&key, hf->by_name, (size_t)hf->model->n_tensors,
-                                               sizeof *hf->by_name, compare_with_name);
-
-    return found ? *found : NULL;
-}
-
-const struct gguf_tensor *fs_hf_any_tensor(const struct fs_hf_model *hf, const char *pattern)
-{
-    struct gguf_name_match match;
-
-    for (uint64_t i = 0; i < hf->model->n_tensors; i++) {
-        if (gguf_tensor_name_matches(gguf_name_of(&hf->model->tensors[i]), pattern, &match))
-            return &hf->model->tensors[i];
-    }
-    return NULL;
-}
-
-/* ---- keys ---- */
-
 static int compare_with_key(const void *name, const void *key)
 {
     return gguf_string_compare(*(const struct gguf_string *)name,
@@ -156,6 +188,61 @@ static const struct fs_hf_key *find_key(const struct fs_hf_model *hf, const char
     return key ? key : find_exactly(hf, bare);
 }
 
+int fs_hf_model_make(const struct gguf_model *model, struct fs_hf_model *hf)
+{
+    const struct gguf_key *key = gguf_find_key(model, "general.architecture");
+    char name[64] = "";
+
+    *hf = (struct fs_hf_model){.model = model};
+    if (key && key->value.type == GGUF_STRING)
+        hf->architecture = key->value.string;
+    if (hf->architecture.length_bytes > 0 && hf->architecture.length_bytes < sizeof name) {
+        memcpy(name, hf->architecture.data, (size_t)hf->architecture.length_bytes);
+        hf->listed = gguf_architecture_find(name);
+    }
+    hf->keys = malloc((size_t)(model->n_keys + 1) * sizeof *hf->keys);
+    if (!hf->keys)
+        return -ENOMEM;
+    sort_keys(hf);
+    hf->n_head = find_key(hf, "attention.head_count");
+    hf->n_head_kv = find_key(hf, "attention.head_count_kv");
+    return sort_tensors(hf);
+}
+
+void fs_hf_model_free(struct fs_hf_model *hf)
+{
+    free(hf->by_name);
+    free(hf->twins);
+    free(hf->keys);
+    hf->by_name = NULL;
+    hf->twins = NULL;
+    hf->keys = NULL;
+}
+
+/* ---- tensors ---- */
+
+const struct gguf_tensor *fs_hf_tensor(const struct fs_hf_model *hf, const char *name)
+{
+    const struct fs_hf_name divided = divide((struct gguf_string){name, strlen(name)});
+    const struct fs_hf_name *found = bsearch(&divided, hf->by_name, (size_t)hf->model->n_tensors,
+                                             sizeof *hf->by_name, compare_names);
+
+    return found ? found->tensor : NULL;
+}
+
+const struct gguf_tensor *fs_hf_any_tensor(const struct fs_hf_model *hf, const char *pattern)
+{
+    struct gguf_name_match match;
+
+    for (uint64_t i = 0; i < hf->model->n_tensors; i++) {
+        if (gguf_tensor_name_matches(gguf_name_of(&hf->model->tensors[i]), pattern, &match))
+            return &hf->model->tensors[i];
+    }
+    return NULL;
+}
+
+/* ---- keys ---- */
+
 const struct gguf_key *fs_hf_key(const struct fs_hf_model *hf, const char *name)
 {
     const struct fs_hf_key *key = find_key(hf, name);
@@ -170,10 +257,9 @@ double fs_hf_float(const struct fs_hf_model *hf, const char *name, double otherw
     return key && key->has_largest ? key->largest : otherwise;
 }
 
-double fs_hf_float_at(const struct fs_hf_model *hf, const char *name, uint64_t layer,
-                      double otherwise)
+/* Return the number that a key, or NULL, has for a layer. */
+static double float_at(const struct fs_hf_key *key, uint64_t layer, double otherwise)
 {
-    const struct fs_hf_key *key = find_key(hf, name);
     const struct gguf_array *array;
     struct gguf_cursor cursor;
     struct gguf_value value;
@@ -190,6 +276,12 @@ double fs_hf_float_at(const struct fs_hf_model *hf, const char *name, uint64_t l
     cursor.offset = layer * gguf_value_type_bytes(array->element_type);
     gguf_array_next(&cursor, array->element_type, &value);
     return gguf_value_to_double(&value, &number) ? number : otherwise;
+}
+
+double fs_hf_float_at(const struct fs_hf_model *hf, const char *name, uint64_t layer,
+                      double otherwise)
+{
+    return float_at(find_key(hf, name), layer, otherwise);
 }
 
 static uint64_t whole(double number, uint64_t otherwise)
@@ -222,12 +314,14 @@ bool fs_hf_text_is(const struct fs_hf_model *hf, const char *name, const char *t
 
 uint64_t fs_hf_n_head(const struct fs_hf_model *hf, uint64_t layer)
 {
-    return fs_hf_number_at(hf, "attention.head_count", layer, 0);
+    return whole(float_at(hf->n_head, layer, 0), 0);
 }
 
 uint64_t fs_hf_n_head_kv(const struct fs_hf_model *hf, uint64_t layer)
 {
-    return fs_hf_number_at(hf, "attention.head_count_kv", layer, fs_hf_n_head(hf, layer));
+    const uint64_t n_head = fs_hf_n_head(hf, layer);
+
+    return whole(float_at(hf->n_head_kv, layer, (double)n_head), n_head);
 }
 
 uint64_t fs_hf_head_dim(const struct fs_hf_model *hf)

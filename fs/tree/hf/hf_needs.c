@@ -23,8 +23,11 @@ static size_t suffix_index(const char *suffix)
 int fs_hf_presence_begin(struct fs_hf_presence *presence, const struct fs_hf_model *hf,
                          const struct fs_hf_row *row, uint64_t n_layer)
 {
-    *presence = (struct fs_hf_presence){
-        .hf = hf, .row = row, .n_layer = n_layer, .n_rules = gguf_rename_count(row->naming)};
+    *presence = (struct fs_hf_presence){.hf = hf,
+                                        .row = row,
+                                        .n_layer = n_layer,
+                                        .n_all = fs_hf_number(hf, "block_count", 0),
+                                        .n_rules = gguf_rename_count(row->naming)};
     presence->counts = calloc(n_layer * presence->n_rules + 1, N_SUFFIXES * sizeof(uint32_t));
     return presence->counts ? 0 : -ENOMEM;
 }
@@ -133,20 +136,35 @@ static int check_lists(const struct fs_hf_presence *presence, struct gguf_buffer
 {
     const struct fs_hf_model *hf = presence->hf;
     struct gguf_missing_tensor missing;
+    bool is_complete[GGUF_MAX_LAYERS] = {false};
     int result = check_keys(hf, obstacles);
 
     if (result == 0 && !gguf_check_model_tensors(hf->listed, has_tensor, hf, &missing))
         result = add_missing(&missing, obstacles);
     for (uint32_t i = 0; result == 0 && i < presence->n_layer; i++) {
-        if (has_any(presence, i) &&
-            !gguf_check_layer_tensors(hf->listed, has_tensor, hf, i, &missing))
+        const uint32_t twin = hf->twin_layers[i];
+
+        if (!has_any(presence, i) || (twin < i && is_complete[twin]))
+            continue;
+        is_complete[i] = gguf_check_layer_tensors(hf->listed, has_tensor, hf, i, &missing);
+        if (!is_complete[i])
             result = add_missing(&missing, obstacles);
     }
     return result;
 }
 
-/* Return the width of heads in a layer; `key` is "attention.key_length" or value_length. */
-static uint64_t width_in(const struct fs_hf_model *hf, const char *key, uint32_t layer)
+static bool is_windowed(const struct fs_hf_model *hf, uint32_t layer)
+{
+    return fs_hf_number_at(hf, "attention.sliding_window_pattern", layer, 0) != 0;
+}
+
+/* A key of the width of heads, and the widths that it gives to layers without and with a window. */
+struct widths {
+    const char *key;
+    uint64_t of_layer[2];
+};
+
+static struct widths find_widths(const struct fs_hf_model *hf, const char *key)
 {
     const uint64_t n_head = fs_hf_number(hf, "attention.head_count", 0);
     const uint64_t n_embd = fs_hf_number(hf, "embedding_length", 0);
@@ -154,29 +172,27 @@ static uint64_t width_in(const struct fs_hf_model *hf, const char *key, uint32_t
     char windowed_key[64];
 
     snprintf(windowed_key, sizeof windowed_key, "%s_swa", key);
-    return fs_hf_number_at(hf, "attention.sliding_window_pattern", layer, 0) == 0
-               ? width
-               : fs_hf_number(hf, windowed_key, width);
+    return (struct widths){key, {width, fs_hf_number(hf, windowed_key, width)}};
 }
 
 /* Add a line if an attention tensor lacks the rows of n_heads heads. */
 static int check_rows(const struct fs_hf_model *hf, const char *pattern, uint64_t n_heads,
-                      const char *key, uint32_t layer, struct gguf_buffer *obstacles)
+                      const struct widths *widths, uint32_t layer, struct gguf_buffer *obstacles)
 {
     const struct gguf_name_match match = {.layer = layer, .suffix = ""};
-    const uint64_t width = width_in(hf, key, layer);
+    const uint64_t width = widths->of_layer[is_windowed(hf, layer)];
     char name[GGUF_NAME_BYTES];
     const struct gguf_tensor *tensor;
 
     if (!gguf_tensor_name_expand(pattern, &match, name) || !(tensor = fs_hf_tensor(hf, name)) ||
         tensor->n_dims != 2 || tensor->ne[1] == n_heads * width)
         return 0;
-    return fs_hf_add_line(
-        obstacles,
-        "Tensor \"%s\" has %" PRIu64 " rows, and the keys "
-        "attention.head_count_kv%s and %s%s say %" PRIu64 " heads of %" PRIu64 ".\n",
-        name, tensor->ne[1], fs_hf_key(hf, "attention.head_count_kv") ? "" : " (missing)", key,
-        fs_hf_key(hf, key) ? "" : " (missing)", n_heads, width);
+    return fs_hf_add_line(obstacles,
+                          "Tensor \"%s\" has %" PRIu64 " rows, and the keys "
+                          "attention.head_count_kv%s and %s%s say %" PRIu64 " heads of %" PRIu64
+                          ".\n",
+                          name, tensor->ne[1], hf->n_head_kv ? "" : " (missing)", widths->key,
+                          fs_hf_key(hf, widths->key) ? "" : " (missing)", n_heads, width);
 }
 
 /* Return true if attn_qkv has the rows of q, k and v one after the other. */
@@ -194,8 +210,9 @@ static bool is_qkv_in_parts(const struct gguf_naming *naming)
 /* Check that keys and values have as many rows as the metadata says. */
 static int check_heads(const struct fs_hf_presence *presence, struct gguf_buffer *obstacles)
 {
-    static const char key_width[] = "attention.key_length";
     const struct fs_hf_model *hf = presence->hf;
+    const struct widths of_keys = find_widths(hf, "attention.key_length");
+    const struct widths of_values = find_widths(hf, "attention.value_length");
     const bool has_parts = is_qkv_in_parts(presence->row->naming);
     int result = 0;
 
@@ -204,13 +221,12 @@ static int check_heads(const struct fs_hf_presence *presence, struct gguf_buffer
 
         if (n_head_kv == 0)
             continue;
-        result = check_rows(hf, "blk.%.attn_k.weight", n_head_kv, key_width, i, obstacles);
+        result = check_rows(hf, "blk.%.attn_k.weight", n_head_kv, &of_keys, i, obstacles);
         if (result == 0)
-            result = check_rows(hf, "blk.%.attn_v.weight", n_head_kv, "attention.value_length", i,
-                                obstacles);
+            result = check_rows(hf, "blk.%.attn_v.weight", n_head_kv, &of_values, i, obstacles);
         if (result == 0 && has_parts)
             result = check_rows(hf, "blk.%.attn_qkv.weight", fs_hf_n_head(hf, i) + 2 * n_head_kv,
-                                key_width, i, obstacles);
+                                &of_keys, i, obstacles);
     }
     return result;
 }
@@ -295,37 +311,34 @@ static int compare_experts(const struct fs_hf_model *hf, uint64_t layer, uint64_
                           gguf_quote(key->name).text, n_expected, quoted, n_experts);
 }
 
-int fs_hf_check_experts(const struct fs_hf_model *hf, const struct gguf_tensor *tensor,
-                        uint32_t layer, struct gguf_buffer *obstacles)
+bool fs_hf_counts_experts(struct gguf_string name)
 {
-    /* Their slowest dimension counts experts. */
     static const char *const of_experts[] = {
         "blk.%.ffn_gate_inp",  "blk.%.ffn_gate_exps",    "blk.%.ffn_up_exps",
         "blk.%.ffn_down_exps", "blk.%.ffn_gate_up_exps",
     };
-    const struct gguf_string name = gguf_name_of(tensor);
     struct gguf_name_match any;
 
     for (size_t i = 0; i < sizeof of_experts / sizeof *of_experts; i++) {
-        if (tensor->n_dims > 0 && gguf_tensor_name_matches(name, of_experts[i], &any))
-            return compare_experts(hf, layer, tensor->ne[tensor->n_dims - 1], gguf_quote(name).text,
-                                   obstacles);
+        if (gguf_tensor_name_matches(name, of_experts[i], &any))
+            return true;
     }
-    return 0;
+    return false;
+}
+
+int fs_hf_check_experts(const struct fs_hf_model *hf, const struct gguf_tensor *tensor,
+                        uint32_t layer, struct gguf_buffer *obstacles)
+{
+    if (tensor->n_dims == 0)
+        return 0;
+    return compare_experts(hf, layer, tensor->ne[tensor->n_dims - 1],
+                           gguf_quote(gguf_name_of(tensor)).text, obstacles);
 }
 
 /* ---- layers of a kind ---- */
 
 /* A kind is a set of parts, with or without a window. Its layers have the same tensors. */
 #define N_KINDS 64
-
-static uint8_t kind_of(const struct fs_hf_model *hf, uint32_t layer)
-{
-    const unsigned is_windowed =
-        fs_hf_number_at(hf, "attention.sliding_window_pattern", layer, 0) != 0;
-
-    return (uint8_t)(gguf_layer_parts(hf->listed, has_tensor, hf, layer) << 1 | is_windowed);
-}
 
 /* Return true if layers of one kind may differ in tensors of this rule. */
 static bool may_differ(const struct fs_hf_row *row, const struct gguf_rename *rule)
@@ -369,11 +382,17 @@ static int compare_layers(const struct fs_hf_presence *presence, size_t rule, co
 static int check_kinds(const struct fs_hf_presence *presence, struct gguf_buffer *obstacles)
 {
     static const char *const suffixes[N_SUFFIXES] = {"", ".weight", ".bias"};
+    const struct fs_hf_model *hf = presence->hf;
+    unsigned parts[GGUF_MAX_LAYERS];
     uint8_t kind[GGUF_MAX_LAYERS];
     int result = 0;
 
-    for (uint32_t i = 0; i < presence->n_layer; i++)
-        kind[i] = kind_of(presence->hf, i);
+    for (uint32_t i = 0; i < presence->n_layer; i++) {
+        const uint32_t twin = hf->twin_layers[i];
+
+        parts[i] = twin < i ? parts[twin] : gguf_layer_parts(hf->listed, has_tensor, hf, i);
+        kind[i] = (uint8_t)(parts[i] << 1 | is_windowed(hf, i));
+    }
     for (size_t i = 0; i < presence->n_rules; i++) {
         for (size_t j = 0; result == 0 && j < N_SUFFIXES; j++) {
             if (!may_differ(presence->row, gguf_rename_at(presence->row->naming, i)))

@@ -18,6 +18,7 @@ struct fs_hf_presence {
     const struct fs_hf_model *hf;
     const struct fs_hf_row *row;
     uint64_t n_layer; /* at most GGUF_MAX_LAYERS */
+    uint64_t n_all;   /* the key block_count: n_layer, and layers that predict further tokens */
     size_t n_rules;
     uint32_t *counts;
 };
@@ -38,7 +39,10 @@ void fs_hf_presence_add(struct fs_hf_presence *presence, size_t index,
 int fs_hf_check_types(const struct fs_hf_model *hf, const struct fs_hf_row *row,
                       struct gguf_buffer *obstacles);
 
-/* Add a line if a tensor of a layer has another number of experts than the key expert_count. */
+/* Return true if the slowest dimension of tensors of this name counts experts. */
+bool fs_hf_counts_experts(struct gguf_string name);
+
+/* Add a line if such a tensor has another number of experts than the key expert_count. */
 int fs_hf_check_experts(const struct fs_hf_model *hf, const struct gguf_tensor *tensor,
                         uint32_t layer, struct gguf_buffer *obstacles);
 

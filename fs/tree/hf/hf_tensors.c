@@ -1,8 +1,6 @@
 #include "fs/tree/hf/hf_tensors.h"
 
-#include "fs/tree/hf/hf_config_file.h"
-#include "fs/tree/hf/hf_needs.h"
-#include "gguf/models/tensor_lists.h"
+#include "fs/tree/hf/hf_places.h"
 #include "gguf/support/arrays.h"
 #include "gguf/support/keyed_hash.h"
 
@@ -115,11 +113,33 @@ static int add_fault(int result, const struct gguf_tensor *tensor, struct gguf_b
     return result;
 }
 
+/* What is known of a tensor and its twins. */
+struct known {
+    struct fs_hf_place place; /* of the name; the zeros before it is found have no match.suffix */
+    const struct gguf_tensor *checked; /* a tensor that check() accepted as one piece; or NULL */
+    uint32_t checked_layer;
+};
+
+/* Return true if check() would accept a tensor, as it has accepted its twin. */
+static bool is_checked(const struct fs_hf_model *hf, const struct fs_hf_tensor *made,
+                       const struct known *known)
+{
+    const struct gguf_tensor *tensor = made->tensor, *other = known->checked;
+
+    return other && !made->with && tensor->n_dims == other->n_dims &&
+           memcmp(tensor->ne, other->ne, tensor->n_dims * sizeof *tensor->ne) == 0 &&
+           (made->rule->order == GGUF_SAME_ORDER ||
+            (fs_hf_n_head(hf, made->match.layer) == fs_hf_n_head(hf, known->checked_layer) &&
+             fs_hf_n_head_kv(hf, made->match.layer) == fs_hf_n_head_kv(hf, known->checked_layer)));
+}
+
 /* Add the checkpoint's tensors that a tensor of the file becomes by a rule. */
-static int add_tensors(const struct fs_hf_model *hf, struct fs_hf_tensor *made,
+static int add_tensors(const struct fs_hf_model *hf, struct fs_hf_tensor *made, struct known *known,
                        struct fs_hf_tensors *tensors, struct gguf_buffer *obstacles)
 {
     const struct gguf_tensor *tensor = made->tensor;
+    const uint64_t n_more_pieces = tensors->n_more_pieces;
+    bool must_check;
     const uint32_t slowest = tensor->n_dims > 0 ? tensor->n_dims - 1 : 0;
     uint64_t n_parts = 1;
     int result;
@@ -135,18 +155,23 @@ static int add_tensors(const struct fs_hf_model *hf, struct fs_hf_tensor *made,
     made->is_part = strchr(made->rule->other, '#');
     if (made->is_part)
         n_parts = tensor->ne[slowest];
+    must_check = !is_checked(hf, made, known);
     for (uint64_t i = 0; i < n_parts; i++) {
         if (made->is_part)
             made->match.expert = (uint32_t)i;
         if (tensors->count == GGUF_MAX_TENSORS)
             return fs_hf_add_line(obstacles, "Tensor %s has %" PRIu64 " experts.\n",
                                   gguf_quote(gguf_name_of(tensor)).text, n_parts);
-        result = check(hf, made, tensors);
+        result = must_check ? check(hf, made, tensors) : 0;
         if (result < 0)
             return add_fault(result, tensor, obstacles);
         result = append(tensors, made);
         if (result < 0)
             return result;
+    }
+    if (must_check && tensors->n_more_pieces == n_more_pieces) {
+        known->checked = tensor;
+        known->checked_layer = made->match.layer;
     }
     return 0;
 }
@@ -221,135 +246,38 @@ static int find_duplicates(const struct fs_hf_tensors *tensors, struct gguf_buff
     return result;
 }
 
-/* Return true and the layer of a name like "blk.7.attn_q.weight". */
-static bool is_in_layer(struct gguf_string name, uint64_t *layer)
-{
-    struct gguf_string digits, rest;
-
-    if (!gguf_tensor_name_split(name, &digits, &rest))
-        return false;
-    *layer = 0;
-    for (uint64_t i = 0; i < digits.length_bytes && *layer < UINT32_MAX; i++)
-        *layer = *layer * 10 + (uint64_t)(digits.data[i] - '0');
-    return true;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    return strlen(text) >= strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
-}
-
-/* Return true if a tensor that matches a rule ends in ".weight" or ".bias" exactly if it must. */
-static bool has_right_suffix(const struct fs_hf_tensor *made)
-{
-    static const char *const bare[] = {".ssm_a", ".ssm_d", ".exp_probs_b"};
-    bool is_bare = false;
-
-    if (!made->rule->other || ends_with(made->rule->name, ".weight") ||
-        ends_with(made->rule->name, ".bias") || ends_with(made->rule->name, ".scale") ||
-        ends_with(made->rule->other, ".weight"))
-        return true; /* the rule has it */
-    for (size_t i = 0; i < sizeof bare / sizeof *bare; i++)
-        is_bare |= ends_with(made->rule->name, bare[i]);
-    return is_bare == (made->match.suffix[0] == '\0');
-}
-
-/*
- * Return true if the class has a tensor that is not a bias, or has this bias. Otherwise, *result is
- * the result of adding a line. transformers ignores other biases without an error.
- */
-static bool class_has_bias(const struct fs_hf_presence *presence, const struct fs_hf_tensor *made,
-                           struct gguf_buffer *obstacles, int *result)
-{
-    static const char in_layer[] = "blk.%.";
-    const char *class_name = presence->row->class_name, *name = made->rule->name;
-    const struct gguf_name_match *match = &made->match;
-    const struct fs_hf_entry *entry;
-    char full[GGUF_NAME_BYTES], needed[GGUF_NAME_BYTES] = "";
-
-    if (strcmp(match->suffix, ".bias") != 0 || !gguf_tensor_name_expand(name, match, full) ||
-        gguf_lists_require_bias(presence->hf->listed, full))
-        return true;
-    if (gguf_text_starts_with(name, in_layer))
-        name += sizeof in_layer - 1;
-    entry = fs_hf_switch_of(presence->row, name);
-    if (entry && fs_hf_layer_has(presence->hf, match->layer, entry->has))
-        return true;
-    if (entry)
-        gguf_tensor_name_expand(entry->has, &(struct gguf_name_match){match->layer, 0, ""}, needed);
-    *result =
-        fs_hf_add_line(obstacles,
-                       "Class %s has no place for the bias \"%s\"%s%s%s: transformers would "
-                       "ignore it, and ggufs-run does not.\n",
-                       class_name, full, entry ? " without \"" : "", needed, entry ? "\"" : "");
-    return false;
-}
-
-/*
- * Return true if the checkpoint has the tensor, which the rule of `made` describes. Otherwise, or
- * if there is an error, *result is the result of adding a line: to `unused` if the class computes
- * the same without the tensor, else to `obstacles`.
- */
-static bool has_place(const struct fs_hf_presence *presence, const struct fs_hf_tensor *made,
-                      struct gguf_buffer *unused, struct gguf_buffer *obstacles, int *result)
-{
-    const struct fs_hf_model *hf = presence->hf;
-    const struct gguf_string string = gguf_name_of(made->tensor);
-    const uint64_t n_all = fs_hf_number(hf, "block_count", 0);
-    uint64_t layer = 0;
-    const bool is_layer = is_in_layer(string, &layer);
-    char name[GGUF_NAME_BYTES];
-    bool is_listed;
-
-    snprintf(name, sizeof name, "%.*s", (int)string.length_bytes, string.data);
-    is_listed = gguf_lists_have(hf->listed, name);
-    *result = 0;
-    if (is_layer && layer >= n_all)
-        *result = fs_hf_add_line(obstacles,
-                                 "Tensor %s is in a layer that the key block_count, %" PRIu64
-                                 ", does not count.\n",
-                                 gguf_quote(string).text, n_all);
-    else if ((is_layer && layer >= presence->n_layer) ||
-             (!is_listed && !is_layer && !gguf_any_lists_have(name)))
-        *result = fs_hf_add_line(unused, "%s\n", gguf_quote(string).text);
-    else if (!is_listed)
-        *result = fs_hf_add_line(obstacles, "The architecture %s has no tensor %s.\n",
-                                 gguf_quote(hf->architecture).text, gguf_quote(string).text);
-    else if (!made->rule)
-        *result = fs_hf_add_line(obstacles, "A checkpoint of %s has no place for tensor %s.\n",
-                                 presence->row->class_name, gguf_quote(string).text);
-    else if (!has_right_suffix(made))
-        *result =
-            fs_hf_add_line(obstacles,
-                           "The name of tensor %s ends in %s \".weight\" %s "
-                           "\".bias\".\n",
-                           gguf_quote(string).text, made->match.suffix[0] ? "either" : "neither",
-                           made->match.suffix[0] ? "or" : "nor");
-    else
-        return class_has_bias(presence, made, obstacles, result);
-    return false;
-}
-
 static int find_tensors(const struct fs_hf_model *hf, struct fs_hf_presence *presence,
                         struct fs_hf_tensors *tensors, struct gguf_buffer *unused,
                         struct gguf_buffer *obstacles)
 {
-    int result = 0;
+    struct known *all = calloc((size_t)hf->model->n_tensors + 1, sizeof *all);
+    int result = all ? 0 : -ENOMEM;
 
     for (uint64_t i = 0; result == 0 && i < hf->model->n_tensors; i++) {
-        struct fs_hf_tensor made = {.tensor = &hf->model->tensors[i]};
-        const struct gguf_string name = gguf_name_of(made.tensor);
-        size_t index;
+        const struct gguf_tensor *tensor = &hf->model->tensors[i];
+        const struct gguf_tensor *twin = &hf->model->tensors[hf->twins[i]];
+        struct known *known = &all[hf->twins[i]];
+        struct fs_hf_place place;
+        uint64_t layer;
 
-        made.rule = gguf_rename_of(presence->row->naming, name, &made.match, &index);
-        if (!has_place(presence, &made, unused, obstacles, &result))
+        if (!known->place.match.suffix)
+            known->place = fs_hf_find_place(presence, gguf_name_of(twin));
+        place = known->place;
+        if (twin != tensor && fs_hf_is_in_layer(gguf_name_of(tensor), &layer))
+            place.match.layer = (uint32_t)layer;
+        if (!fs_hf_has_place(presence, tensor, &place, unused, obstacles, &result))
             continue;
-        if (strchr(made.rule->name, '%'))
-            fs_hf_presence_add(presence, index, &made.match);
-        result = fs_hf_check_experts(hf, made.tensor, made.match.layer, obstacles);
-        if (result == 0 && made.rule->other)
-            result = add_tensors(hf, &made, tensors, obstacles);
+        if (strchr(place.rule->name, '%'))
+            fs_hf_presence_add(presence, place.index, &place.match);
+        if (place.counts_experts)
+            result = fs_hf_check_experts(hf, tensor, place.match.layer, obstacles);
+        if (result == 0 && place.rule->other)
+            result = add_tensors(
+                hf,
+                &(struct fs_hf_tensor){.tensor = tensor, .rule = place.rule, .match = place.match},
+                known, tensors, obstacles);
     }
+    free(all);
     for (size_t i = 0; result == 0 && i < GGUF_MAX_NAME_TABLES && presence->row->naming->tables[i];
          i++)
         result = add_numbers(presence->row->naming->tables[i], presence->n_layer, tensors);
