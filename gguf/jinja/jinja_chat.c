@@ -1,5 +1,5 @@
 /* Entry functions: parsing, and rendering as transformers does around a template. */
-#include "gguf/jinja/jinja_run.h"
+#include "gguf/jinja/jinja_syntax.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -12,20 +12,20 @@
 static const char *const reasoning_names[] = {"reasoning_content", "thinking", "reasoning"};
 
 /* setjmp() is in functions of their own, whose locals do not change. */
-static int try_parse(struct run *run, const char *text, size_t n_bytes,
+static int try_parse(struct run *r, const char *text, size_t n_bytes,
                      struct jinja_template **parsed)
 {
     struct jinja_template *template;
 
-    if (setjmp(run->failed))
+    if (setjmp(r->failed))
         return -EINVAL;
     if (n_bytes > JINJA_MAX_TEMPLATE_BYTES)
-        jinja_fail(run, "the template has %zu bytes, the limit is %u", n_bytes,
+        jinja_fail(r, "the template has %zu bytes, the limit is %u", n_bytes,
                    JINJA_MAX_TEMPLATE_BYTES);
-    template = jinja_alloc(run, sizeof *template);
-    template->body = jinja_parse(run, text, n_bytes);
+    template = jinja_alloc(r, sizeof *template);
+    template->body = jinja_parse(r, text, n_bytes);
     template->has_content = memmem(text, n_bytes, "content", 7);
-    template->chunks = run->chunks;
+    template->chunks = r->chunks;
     *parsed = template;
     return 0;
 }
@@ -52,42 +52,46 @@ void jinja_template_free(struct jinja_template *parsed)
 
 /* ---- messages ---- */
 
-/* Mark a string as message text, and the strings in a list or dict, also its keys if `marks_keys`.
- */
-static void mark_in(struct run *run, struct value value, bool marks_keys)
+/* Return a member of an object, or NULL. */
+static struct value *member(struct run *r, const struct value *value, const char *name)
 {
-    jinja_enter(run, JINJA_MAX_DEPTH);
-    if (value.type == JINJA_STRING && value.text->n_bytes) {
-        unsigned char *marks = jinja_alloc(run, value.text->n_bytes);
-
-        memset(marks, 1, value.text->n_bytes);
-        value.text->marks = marks;
-        value.text->appended = NULL;
-    }
-    for (size_t i = 0; value.type == JINJA_LIST && i < value.list->count; i++)
-        mark_in(run, value.list->items[i], marks_keys);
-    for (size_t i = 0; value.type == JINJA_DICT && i < value.dict->count; i++) {
-        if (marks_keys)
-            mark_in(run, value.dict->entries[i].key, marks_keys);
-        mark_in(run, value.dict->entries[i].value, marks_keys);
-    }
-    jinja_leave(run);
+    return value && value->type == JINJA_DICT ? jinja_get(r, value->dict, name) : NULL;
 }
 
-static void mark(struct run *run, struct value value)
+/* Return the items of a list; other values have none. */
+static struct list list_in(const struct value *value)
 {
-    mark_in(run, value, false);
+    return value && value->type == JINJA_LIST ? *value->list : (struct list){NULL};
+}
+
+/* Mark a string as message text, and the strings in a list or dict, also its keys if `marks_keys`;
+ * NULL has none. */
+static void mark(struct run *r, const struct value *value, bool marks_keys)
+{
+    const struct list items = list_in(value);
+
+    jinja_enter(r, JINJA_MAX_DEPTH);
+    if (value && value->type == JINJA_STRING)
+        memset(value->text->marks, 1, value->text->n);
+    for (size_t i = 0; i < items.count; i++)
+        mark(r, &items.items[i], marks_keys);
+    for (size_t i = 0; value && value->type == JINJA_DICT && i < value->dict->count; i++) {
+        if (marks_keys)
+            mark(r, &value->dict->entries[i].key, marks_keys);
+        mark(r, &value->dict->entries[i].value, marks_keys);
+    }
+    r->depth--;
 }
 
 /* Mark all variables but the texts of tokens. */
-static void mark_all(struct run *run)
+static void mark_all(struct run *r)
 {
-    for (size_t i = 0; i < run->variables->count; i++) {
-        const struct entry *entry = &run->variables->entries[i];
+    for (size_t i = 0; i < r->variables.count; i++) {
+        const struct entry *entry = &r->variables.entries[i];
         const struct text *name = entry->key.text;
 
-        if (name->n_bytes < 6 || memcmp(name->bytes + name->n_bytes - 6, "_token", 6) != 0)
-            mark_in(run, entry->value, true);
+        if (name->n < 6 || memcmp(name->bytes + name->n - 6, "_token", 6) != 0)
+            mark(r, &entry->value, true);
     }
 }
 
@@ -95,186 +99,154 @@ static void mark_all(struct run *run)
  * Roles are no message text, since templates make control tokens of them. So a role must not be
  * able to hold one.
  */
-static void admit_role(struct run *run, struct value message)
+static void admit_role(struct run *r, const struct value *role)
 {
-    struct value *role = jinja_dict_get(run, message.dict, "role");
-
     if (!role || role->type != JINJA_STRING)
         return;
-    for (size_t i = 0; i < role->text->n_bytes; i++)
+    for (size_t i = 0; i < role->text->n; i++)
         if (!isalnum((unsigned char)role->text->bytes[i]) && !strchr("_-.", role->text->bytes[i]))
-            jinja_fail(run,
+            jinja_fail(r,
                        "the role \"%.*s\" of a message: only letters, digits, \"_\", \"-\" and "
                        "\".\" may stand in it",
-                       role->text->n_bytes > 100 ? 100 : (int)role->text->n_bytes,
-                       role->text->bytes);
-    role->text->marks = NULL;
+                       JINJA_SHORT(role->text));
+    memset(role->text->marks, 0, role->text->n);
 }
 
-/* Replace arguments of tool calls that are JSON in a string. Other strings stay. */
-static void read_arguments(struct run *run, struct value message)
+static void mark_message(struct run *r, const struct value *message, unsigned flags)
 {
-    const struct value *calls = jinja_dict_get(run, message.dict, "tool_calls");
-
-    for (size_t i = 0; calls && calls->type == JINJA_LIST && i < calls->list->count; i++) {
-        const struct value call = calls->list->items[i];
-        const struct value *function =
-            call.type == JINJA_DICT ? jinja_dict_get(run, call.dict, "function") : NULL;
-        struct value *arguments = function && function->type == JINJA_DICT
-                                      ? jinja_dict_get(run, function->dict, "arguments")
-                                      : NULL;
-
-        if (arguments && arguments->type == JINJA_STRING && arguments->text->n_bytes > 0 &&
-            arguments->text->bytes[0] == '{')
-            *arguments = jinja_read_json(run, "arguments of a tool call", arguments->text->bytes,
-                                         arguments->text->n_bytes);
-    }
-}
-
-static void mark_member(struct run *run, struct value value, const char *name)
-{
-    struct value *member = value.type == JINJA_DICT ? jinja_dict_get(run, value.dict, name) : NULL;
-
-    if (member)
-        mark(run, *member);
-}
-
-static void mark_message(struct run *run, struct value message)
-{
-    const struct value *content = jinja_dict_get(run, message.dict, "content"),
-                       *calls = jinja_dict_get(run, message.dict, "tool_calls");
+    const struct value *content = member(r, message, "content");
+    const struct list parts = list_in(content), calls = list_in(member(r, message, "tool_calls"));
 
     for (size_t i = 0; i < JINJA_COUNT(reasoning_names); i++)
-        mark_member(run, message, reasoning_names[i]);
-    for (size_t i = 0; content && content->type == JINJA_LIST && i < content->list->count; i++) {
-        if (content->list->items[i].type == JINJA_STRING)
-            mark(run, content->list->items[i]);
-        mark_member(run, content->list->items[i], "text");
-    }
+        mark(r, member(r, message, reasoning_names[i]), false);
+    for (size_t i = 0; i < parts.count; i++)
+        mark(r,
+             parts.items[i].type == JINJA_STRING ? &parts.items[i]
+                                                 : member(r, &parts.items[i], "text"),
+             false);
     if (content && content->type != JINJA_LIST)
-        mark(run, *content);
-    for (size_t i = 0; calls && calls->type == JINJA_LIST && i < calls->list->count; i++) {
-        const struct value call = calls->list->items[i];
-        const struct value *function =
-            call.type == JINJA_DICT ? jinja_dict_get(run, call.dict, "function") : NULL;
+        mark(r, content, false);
+    for (size_t i = 0; i < calls.count; i++) {
+        const struct value *function = member(r, &calls.items[i], "function");
+        struct value *arguments = member(r, function ? function : &calls.items[i], "arguments");
 
-        mark_member(run, function ? *function : call, "arguments");
+        /* JSON in a string becomes an object; other strings stay. */
+        if (flags & JINJA_OBJECT_ARGUMENTS && function && arguments &&
+            arguments->type == JINJA_STRING && arguments->text->n &&
+            arguments->text->bytes[0] == '{')
+            *arguments = jinja_read_json(r, "arguments of a tool call", arguments->text->bytes,
+                                         arguments->text->n);
+        mark(r, arguments, false);
     }
 }
 
 /* Return a message without keys that have null, and with the reasoning under its other names. */
-static struct value complete_message(struct run *run, struct value message, unsigned flags)
+static struct value complete_message(struct run *r, struct value message, unsigned flags)
 {
-    struct value result = {.type = JINJA_DICT, .dict = jinja_dict_make(run)};
-    struct value reasoning = {.type = JINJA_ABSENT};
+    struct value result = jinja_dict(jinja_new_dict(r));
+    const struct value *reasoning = NULL;
 
     if (message.type != JINJA_DICT)
         return message;
-    for (size_t i = 0; i < JINJA_COUNT(reasoning_names) && reasoning.type == JINJA_ABSENT; i++) {
-        const struct value *member = jinja_dict_get(run, message.dict, reasoning_names[i]);
-
-        if (member && member->type != JINJA_NONE)
-            reasoning = *member;
-    }
-    if (reasoning.type != JINJA_ABSENT)
-        jinja_dict_set(run, result.dict, jinja_string_of(run, "thinking"), reasoning);
+    for (size_t i = 0; i < JINJA_COUNT(reasoning_names); i++)
+        if (!reasoning || reasoning->type == JINJA_NONE)
+            reasoning = member(r, &message, reasoning_names[i]);
+    if (reasoning && reasoning->type == JINJA_NONE)
+        reasoning = NULL;
+    if (reasoning)
+        jinja_set(r, result.dict, jinja_string_of(r, "thinking"), *reasoning);
     for (size_t i = 0; i < message.dict->count; i++) {
         const struct entry *entry = &message.dict->entries[i];
 
         if (entry->value.type != JINJA_NONE)
-            jinja_dict_set(run, result.dict, entry->key, entry->value);
+            jinja_set(r, result.dict, entry->key, entry->value);
     }
-    if (reasoning.type != JINJA_ABSENT)
-        jinja_dict_set(run, result.dict, jinja_string_of(run, "reasoning_content"), reasoning);
-    if (flags & JINJA_OBJECT_ARGUMENTS)
-        read_arguments(run, result);
-    if (flags & JINJA_MARK_ALL)
-        admit_role(run, result);
-    mark_message(run, result);
+    if (reasoning)
+        jinja_set(r, result.dict, jinja_string_of(r, "reasoning_content"), *reasoning);
+    mark_message(r, &result, flags);
     return result;
 }
 
 /* Append the tag to the text of the last message and return the text before. */
-static struct text *append_tag(struct run *run, const struct list *messages)
+static const struct text *append_tag(struct run *r, struct list messages)
 {
-    struct value *content = NULL;
-    struct text *text;
+    struct value *content =
+        messages.count ? member(r, &messages.items[messages.count - 1], "content") : NULL;
+    const struct list parts = list_in(content);
+    const struct text *text;
 
-    if (messages && messages->count && messages->items[messages->count - 1].type == JINJA_DICT)
-        content = jinja_dict_get(run, messages->items[messages->count - 1].dict, "content");
-    for (size_t i = content && content->type == JINJA_LIST ? content->list->count : 0; i > 0; i--) {
-        const struct value part = content->list->items[i - 1];
+    for (size_t i = 0; i < parts.count; i++) {
+        struct value *part = member(r, &parts.items[i], "text");
 
-        if (part.type == JINJA_DICT && jinja_dict_get(run, part.dict, "text")) {
-            content = jinja_dict_get(run, part.dict, "text");
-            break;
-        }
+        content = part ? part : content;
     }
-    if (content && content->type == JINJA_STRING) {
-        text = content->text;
-        content->text = jinja_text_join(run, text, jinja_text_make(run, TAG, strlen(TAG)));
-        return text;
-    }
-    jinja_fail(run, "continue_final_message is set but the final message has no text to continue");
+    if (!content || content->type != JINJA_STRING)
+        jinja_fail(r,
+                   "continue_final_message is set but the final message has no text to continue");
+    text = content->text;
+    *content = jinja_binary(r, '~', *content, jinja_string_of(r, TAG));
+    return text;
 }
 
 /* Return the rendered text up to the tag. */
-static struct text *cut_at_tag(struct run *run, struct text *rendered, const struct text *final)
+static struct text *cut_at_tag(struct run *r, struct text *rendered, const struct text *final)
 {
-    const struct text *stripped = jinja_text_strip(run, final, NULL, true, true);
-    const struct text tag = {.bytes = TAG, .n_bytes = strlen(TAG) - 1};
-    size_t at = SIZE_MAX;
+    const struct text *stripped = jinja_strip(r, final, NULL, JINJA_BOTH),
+                      *tag = jinja_text(r, TAG, strlen(TAG) - 1);
+    size_t at = SIZE_MAX, end;
     struct text *text;
 
-    for (size_t next = 0; (next = jinja_text_find(run, rendered, &tag, next)) != SIZE_MAX; next++)
+    for (size_t next = 0; (next = jinja_search(r, rendered, tag, next)) != SIZE_MAX; next++)
         at = next;
-    if (at == SIZE_MAX || jinja_text_find(run, rendered, stripped, 0) == SIZE_MAX)
-        jinja_fail(run, "continue_final_message is set but the final message does not appear in "
-                        "the chat after applying the chat template");
-    text = jinja_text_cut(run, rendered, 0, at);
-    if (at + tag.n_bytes < rendered->n_bytes && rendered->bytes[at + tag.n_bytes] == ' ')
-        return text;
-    return jinja_text_strip(run, text, NULL, false, true);
+    if (at == SIZE_MAX || jinja_search(r, rendered, stripped, 0) == SIZE_MAX)
+        jinja_fail(r, "continue_final_message is set but the final message does not appear in the "
+                      "chat after applying the chat template");
+    end = at + tag->n;
+    text = jinja_cut(r, rendered, 0, at);
+    return end < rendered->n && rendered->bytes[end] == ' '
+               ? text
+               : jinja_strip(r, text, NULL, JINJA_RIGHT);
 }
 
 /* ---- rendering ---- */
 
-static struct text *render(struct run *run, const struct jinja_template *parsed, unsigned flags)
+static const struct text *render(struct run *r, const struct jinja_template *parsed, unsigned flags)
 {
+    const struct value absent[] = {jinja_none, jinja_none, jinja_bool(false)};
     static const char *const always[] = {"tools", "documents", "add_generation_prompt"};
     struct value *messages, *tools;
-    struct text *final = NULL, *text;
-    struct list *list = jinja_list_make(run, 0);
+    const struct text *final = NULL;
+    struct list list = {NULL};
 
-    for (size_t i = 0; i < JINJA_COUNT(always); i++) {
-        if (!jinja_dict_get(run, run->variables, always[i]))
-            jinja_dict_set(run, run->variables, jinja_string_of(run, always[i]),
-                           i == 2 ? jinja_bool(false) : jinja_none());
-    }
-    tools = jinja_dict_get(run, run->variables, "tools");
-    messages = jinja_dict_get(run, run->variables, "messages");
+    for (size_t i = 0; i < JINJA_COUNT(always); i++)
+        if (!jinja_get(r, &r->variables, always[i]))
+            jinja_set(r, &r->variables, jinja_string_of(r, always[i]), absent[i]);
+    tools = jinja_get(r, &r->variables, "tools");
+    messages = jinja_get(r, &r->variables, "messages");
     if (messages && messages->type == JINJA_LIST) {
         for (size_t i = 0; i < messages->list->count; i++)
-            jinja_list_add(run, list, complete_message(run, messages->list->items[i], flags));
-        *messages = jinja_list(list);
+            jinja_push(r, &list, complete_message(r, messages->list->items[i], flags));
+        *messages->list = list;
     }
     if (flags & JINJA_MARK_ALL) {
         if (!messages || messages->type != JINJA_LIST)
-            jinja_fail(run, "messages: not a list");
+            jinja_fail(r, "messages: not a list");
         if (tools->type != JINJA_LIST && tools->type != JINJA_NONE)
-            jinja_fail(run, "tools: not a list");
-        mark_all(run);
+            jinja_fail(r, "tools: not a list");
+        mark_all(r);
+        for (size_t i = 0; i < list.count; i++)
+            admit_role(r, member(r, &list.items[i], "role"));
     }
     if (flags & JINJA_CONTINUE && !parsed->has_content)
-        jinja_fail(run, "continue_final_message is set but the template does not use content");
+        jinja_fail(r, "continue_final_message is set but the template does not use content");
     if (flags & JINJA_CONTINUE)
-        final = append_tag(run, list);
-    run->steps = 0;
-    run->error->is_argument = false;
-    run->out = jinja_builder(run);
-    jinja_run_template(run, parsed);
-    text = jinja_built(run, run->out);
-    return final ? cut_at_tag(run, text, final) : text;
+        final = append_tag(r, list);
+    r->steps = 0;
+    r->error->is_argument = false;
+    r->out = jinja_text(r, "", 0);
+    r->scope = jinja_alloc(r, sizeof *r->scope);
+    jinja_run_body(r, parsed->body);
+    return final ? cut_at_tag(r, r->out, final) : r->out;
 }
 
 /* Copy the text and its spans to memory of the caller. */
@@ -282,16 +254,16 @@ static bool copy_rendering(const struct text *text, struct jinja_rendering *rend
 {
     size_t n_spans = 0;
 
-    for (size_t i = 0; text->marks && i < text->n_bytes; i++)
+    for (size_t i = 0; i < text->n; i++)
         n_spans += text->marks[i] && (i == 0 || !text->marks[i - 1]);
-    rendering->text = malloc(text->n_bytes + 1);
+    rendering->text = malloc(text->n + 1);
     rendering->spans = malloc((n_spans + 1) * sizeof *rendering->spans);
     if (!rendering->text || !rendering->spans)
         return false;
-    memcpy(rendering->text, text->bytes, text->n_bytes);
-    rendering->text[text->n_bytes] = '\0';
-    rendering->text_bytes = text->n_bytes;
-    for (size_t i = 0; text->marks && i < text->n_bytes; i++) {
+    memcpy(rendering->text, text->bytes, text->n);
+    rendering->text[text->n] = '\0';
+    rendering->text_bytes = text->n;
+    for (size_t i = 0; i < text->n; i++) {
         if (text->marks[i] && (i == 0 || !text->marks[i - 1]))
             rendering->spans[rendering->n_spans++].start = i;
         if (text->marks[i])
@@ -300,51 +272,50 @@ static bool copy_rendering(const struct text *text, struct jinja_rendering *rend
     return true;
 }
 
-static void add_variable(struct run *run, struct value name, struct value value)
+static void add_variable(struct run *r, struct value name, struct value value)
 {
-    struct value *before = jinja_dict_find(run, run->variables, name);
+    const struct value *before = jinja_find(r, &r->variables, name);
+    const struct list items = list_in(&value);
 
-    if (before && before->type == JINJA_LIST && value.type == JINJA_LIST &&
-        jinja_text_is(name.text, "messages"))
-        for (size_t i = 0; i < value.list->count; i++)
-            jinja_list_add(run, before->list, value.list->items[i]);
+    if (list_in(before).items && items.items && jinja_is(name.text, "messages"))
+        for (size_t i = 0; i < items.count; i++)
+            jinja_push(r, before->list, items.items[i]);
     else
-        jinja_dict_set(run, run->variables, name, value);
+        jinja_set(r, &r->variables, name, value);
 }
 
-static void add_argument(struct run *run, const struct jinja_argument *argument)
+static void add_argument(struct run *r, const struct jinja_argument *argument)
 {
     const char *what = argument->name ? argument->name : "the object of variables";
-    const struct value value = jinja_read_json(run, what, argument->json, argument->json_bytes);
+    const struct value value = jinja_read_json(r, what, argument->json, argument->json_bytes);
 
-    if (argument->name) {
-        add_variable(run, jinja_string_of(run, argument->name), value);
-        return;
-    }
-    if (value.type != JINJA_DICT)
-        jinja_fail(run, "%s is no object", what);
-    for (size_t i = 0; i < value.dict->count; i++)
-        add_variable(run, value.dict->entries[i].key, value.dict->entries[i].value);
+    if (argument->name)
+        add_variable(r, jinja_string_of(r, argument->name), value);
+    else if (value.type != JINJA_DICT)
+        jinja_fail(r, "%s is no object", what);
+    for (size_t i = 0; !argument->name && i < value.dict->count; i++)
+        add_variable(r, value.dict->entries[i].key, value.dict->entries[i].value);
 }
 
-static int try_render(struct run *run, const struct jinja_template *parsed,
+static int try_render(struct run *r, const struct jinja_template *parsed,
                       const struct jinja_argument *arguments, size_t n_arguments, unsigned flags,
                       struct jinja_rendering *rendering)
 {
-    if (setjmp(run->failed))
+    if (setjmp(r->failed))
         return -EINVAL;
-    run->error->is_argument = true;
-    run->variables = jinja_dict_make(run);
+    r->error->is_argument = true;
     for (size_t i = 0; i < n_arguments; i++)
-        add_argument(run, &arguments[i]);
-    return copy_rendering(render(run, parsed, flags), rendering) ? 0 : -ENOMEM;
+        add_argument(r, &arguments[i]);
+    return copy_rendering(render(r, parsed, flags), rendering) ? 0 : -ENOMEM;
 }
 
-static int render_once(const struct jinja_template *parsed, const struct jinja_argument *arguments,
-                       size_t n_arguments, unsigned flags, const struct tm *now,
-                       struct jinja_rendering *rendering, struct jinja_error *error)
+int jinja_render_chat(const struct jinja_template *parsed, const struct jinja_argument *arguments,
+                      size_t n_arguments, unsigned flags, const struct tm *now,
+                      struct jinja_rendering *rendering, struct jinja_error *error)
 {
+    const unsigned other_flags = flags & ~(unsigned)JINJA_OBJECT_ARGUMENTS;
     struct run run = {.error = error, .now = now};
+    struct jinja_error second;
     int result;
 
     *rendering = (struct jinja_rendering){0};
@@ -353,19 +324,9 @@ static int render_once(const struct jinja_template *parsed, const struct jinja_a
     jinja_free_chunks(run.chunks);
     if (result < 0)
         jinja_rendering_free(rendering);
-    return result;
-}
-
-int jinja_render_chat(const struct jinja_template *parsed, const struct jinja_argument *arguments,
-                      size_t n_arguments, unsigned flags, const struct tm *now,
-                      struct jinja_rendering *rendering, struct jinja_error *error)
-{
-    const unsigned other_flags = flags & ~(unsigned)JINJA_OBJECT_ARGUMENTS;
-    const int result = render_once(parsed, arguments, n_arguments, flags, now, rendering, error);
-    struct jinja_error second;
-
     if (result == -EINVAL && flags != other_flags && !error->is_argument &&
-        render_once(parsed, arguments, n_arguments, other_flags, now, rendering, &second) == 0)
+        jinja_render_chat(parsed, arguments, n_arguments, other_flags, now, rendering, &second) ==
+            0)
         return 0;
     return result;
 }

@@ -1,238 +1,474 @@
-/* Evaluates expressions. */
-#include "gguf/jinja/jinja_run.h"
+/* Runs statements and evaluates expressions. */
+#include "gguf/jinja/jinja_syntax.h"
 
-#include <string.h>
+/* ---- scopes ---- */
 
-static struct value lookup(struct run *run, struct scope *scope, struct value name)
+/* Begin a scope in `parent`; ends with `r->scope = ` the scope before. */
+static void open_scope(struct run *r, struct scope *parent)
 {
-    struct value *found = NULL;
+    r->scope = jinja_alloc(r, sizeof *r->scope);
+    r->scope->parent = parent;
+}
+
+static struct value lookup(struct run *r, struct value name)
+{
+    struct value *found = NULL, value = {.type = JINJA_FUNCTION};
     const struct builtin *global;
-    struct function *function;
 
-    for (; scope && !found; scope = scope->parent)
-        found = jinja_dict_find(run, &scope->variables, name);
+    for (const struct scope *scope = r->scope; scope && !found; scope = scope->parent)
+        found = jinja_find(r, &scope->variables, name);
     if (!found)
-        found = jinja_dict_find(run, run->variables, name);
-    if (found && found->type != JINJA_ABSENT)
+        found = jinja_find(r, &r->variables, name);
+    if (found)
         return *found;
-    if (jinja_text_is(name.text, "self")) /* has the blocks of the template; there are none */
-        return (struct value){.type = JINJA_NAMESPACE, .dict = jinja_dict_make(run)};
-    global = jinja_find_builtin(jinja_globals, name.text);
+    global = jinja_find_builtin(JINJA_GLOBAL, name.text);
+    if (jinja_is(name.text, "self")) /* has the blocks of the template; there are none */
+        return (struct value){.type = JINJA_NAMESPACE, .dict = jinja_new_dict(r)};
     if (!global)
-        return jinja_undefined(run, jinja_absent(), name);
-    function = jinja_alloc(run, sizeof *function);
-    function->builtin = global;
-    return (struct value){.type = JINJA_FUNCTION, .function = function};
+        return jinja_undefined(r, NULL, jinja_absent, name);
+    value.function = jinja_alloc(r, sizeof *value.function);
+    value.function->builtin = global;
+    return value;
 }
 
-static struct list *evaluate_items(struct run *run, struct scope *scope, const struct node *items)
+static void assign(struct run *r, const struct node *target, struct value value)
 {
-    struct list *list = jinja_list_make(run, 0);
+    const struct text *name = target->value.text;
+    const struct list *items;
+    size_t n = 0;
 
-    for (; items; items = items->next)
-        jinja_list_add(run, list, jinja_evaluate(run, scope, items));
-    return list;
-}
-
-static struct value evaluate_comparison(struct run *run, struct scope *scope,
-                                        const struct node *node)
-{
-    struct value left = jinja_evaluate(run, scope, node->a);
-
-    for (const struct node *operand = node->b; operand; operand = operand->next) {
-        const struct value right = jinja_evaluate(run, scope, operand->a);
-
-        if (!jinja_compare_by(run, operand->op, left, right))
-            return jinja_bool(false);
-        left = right;
+    if (target->kind == NODE_NAME) {
+        jinja_set(r, &r->scope->variables, target->value, value);
+        return;
     }
-    return jinja_bool(true);
+    if (target->kind == NODE_ATTRIBUTE) {
+        const struct value owner = jinja_evaluate(r, target->a);
+
+        if (owner.type != JINJA_NAMESPACE)
+            jinja_fail(r, "cannot assign attribute on non-namespace object");
+        if (name->bytes[0] == '_')
+            jinja_fail(
+                r, "a namespace cannot have the attribute '%.*s', which starts with an underscore",
+                JINJA_SHORT(name));
+        jinja_set(r, owner.dict, target->value, value);
+        return;
+    }
+    items = jinja_items(r, value);
+    for (const struct node *item = target->a; item; item = item->next)
+        n++;
+    if (n != items->count)
+        jinja_fail(r, "%s values to unpack (expected %zu, got %zu)",
+                   n > items->count ? "not enough" : "too many", n, items->count);
+    n = 0;
+    for (const struct node *item = target->a; item; item = item->next)
+        assign(r, item, items->items[n++]);
 }
 
-struct call jinja_evaluate_arguments(struct run *run, struct scope *scope,
-                                     const struct node *arguments)
+/* Run a body in a scope of its own and return its output. */
+static struct text *capture(struct run *r, const struct node *body)
 {
-    struct call call = {jinja_list_make(run, 0), NULL};
+    struct text *out = r->out, *text = r->out = jinja_text(r, "", 0);
+    struct scope *scope = r->scope;
 
-    for (const struct node *node = arguments; node; node = node->next) {
-        const bool is_named =
-            node->kind == NODE_KEYWORD || (node->kind == NODE_SPREAD && node->op != '*');
-        const struct value value = jinja_evaluate(
-            run, scope, node->kind == NODE_KEYWORD || node->kind == NODE_SPREAD ? node->a : node);
+    open_scope(r, scope);
+    jinja_run_body(r, body);
+    r->scope = scope;
+    r->out = out;
+    r->jump = JINJA_ON;
+    return text;
+}
 
-        if (is_named && !call.named)
-            call.named = jinja_dict_make(run);
-        if (node->kind == NODE_KEYWORD) {
-            jinja_dict_set(run, call.named, node->value, value);
-        } else if (is_named) {
-            if (value.type != JINJA_DICT)
-                jinja_fail(run, "argument after ** must be a mapping, not %s",
-                           jinja_type_name(value));
-            for (size_t i = 0; i < value.dict->count; i++) {
-                jinja_need_text(run, value.dict->entries[i].key);
-                jinja_dict_set(run, call.named, value.dict->entries[i].key,
-                               value.dict->entries[i].value);
-            }
-        } else if (node->kind == NODE_SPREAD) {
-            const struct list *items = jinja_items(run, value);
+/* ---- loops ---- */
+
+/* Find the next item that the test of the loop lets pass. */
+static void peek(struct run *r, struct loop *loop)
+{
+    struct scope *scope = r->scope;
+
+    if (loop->has_peeked)
+        return;
+    loop->has_peeked = true;
+    loop->has_next = false;
+    while (!loop->has_next && loop->at < loop->items->count) {
+        loop->next = loop->items->items[loop->at++];
+        loop->has_next = true;
+        jinja_charge(r, 1);
+        if (loop->node->e) {
+            open_scope(r, loop->scope);
+            assign(r, loop->node->a, loop->next);
+            loop->has_next = jinja_truth(jinja_evaluate(r, loop->node->e));
+            r->scope = scope;
+        }
+    }
+}
+
+/* Move the loop to its next item; returns false at the end. */
+static bool loop_next(struct run *r, struct loop *loop)
+{
+    peek(r, loop);
+    loop->has_peeked = false;
+    loop->previous = loop->current;
+    loop->current = loop->next;
+    loop->index++;
+    return loop->has_next;
+}
+
+struct value jinja_loop_attribute(struct run *r, struct loop *loop, const struct text *name)
+{
+    int64_t index = (int64_t)loop->index;
+
+    if (jinja_is(name, "index"))
+        return jinja_int(index);
+    if (jinja_is(name, "index0"))
+        return jinja_int(index - 1);
+    if (jinja_is(name, "first"))
+        return jinja_bool(index == 1);
+    if (jinja_is(name, "length")) {
+        if (!loop->node->e)
+            return jinja_int((int64_t)loop->items->count);
+        for (struct loop rest = *loop; loop_next(r, &rest);)
+            index++;
+        return jinja_int(index);
+    }
+    if (jinja_is(name, "previtem"))
+        return index > 1 ? loop->previous
+                         : jinja_undefined(r, "there is no previous item", jinja_none, jinja_none);
+    if (jinja_is(name, "cycle changed depth depth0 revindex revindex0"))
+        jinja_fail(r, "loop.%.*s" JINJA_NOT_IMPLEMENTED, JINJA_SHORT(name));
+    if (!jinja_is(name, "last nextitem"))
+        return jinja_absent;
+    peek(r, loop);
+    if (jinja_is(name, "last"))
+        return jinja_bool(!loop->has_next);
+    return loop->has_next ? loop->next
+                          : jinja_undefined(r, "there is no next item", jinja_none, jinja_none);
+}
+
+static void run_loop(struct run *r, const struct node *node)
+{
+    struct value value = {.type = JINJA_LOOP, .loop = jinja_alloc(r, sizeof *value.loop)};
+    const struct value name = jinja_string_of(r, "loop");
+    struct scope *outer = r->scope;
+    bool has_run = false;
+
+    *value.loop = (struct loop){
+        .items = jinja_items(r, jinja_evaluate(r, node->b)), .node = node, .scope = outer};
+    open_scope(r, outer);
+    while (r->jump != JINJA_BREAK && loop_next(r, value.loop)) {
+        has_run = true;
+        jinja_clear(&r->scope->variables); /* each round starts anew */
+        jinja_set(r, &r->scope->variables, name, value);
+        assign(r, node->a, value.loop->current);
+        r->jump = JINJA_ON;
+        jinja_run_body(r, node->c);
+    }
+    jinja_clear(&r->scope->variables);
+    r->jump = JINJA_ON;
+    if (!has_run)
+        jinja_run_body(r, node->d);
+    r->scope = outer;
+}
+
+/* ---- calls ---- */
+
+static struct call evaluate_arguments(struct run *r, const struct node *node)
+{
+    struct call call = {.items = {NULL}};
+
+    for (; node; node = node->next) {
+        const bool is_spread = node->kind == NODE_SPREAD, is_keyword = node->kind == NODE_KEYWORD;
+        const struct value value = jinja_evaluate(r, is_spread || is_keyword ? node->a : node);
+
+        if (is_keyword) {
+            jinja_set(r, &call.named, node->value, value);
+        } else if (!is_spread) {
+            jinja_push(r, &call.items, value);
+        } else if (node->op == '*') {
+            const struct list *items = jinja_items(r, value);
 
             for (size_t i = 0; i < items->count; i++)
-                jinja_list_add(run, call.positional, items->items[i]);
+                jinja_push(r, &call.items, items->items[i]);
         } else {
-            jinja_list_add(run, call.positional, value);
+            if (value.type != JINJA_DICT)
+                jinja_fail(r, "argument after ** must be a mapping, not %s",
+                           jinja_type_name(value));
+            for (size_t i = 0; i < value.dict->count; i++) {
+                jinja_need_text(r, value.dict->entries[i].key);
+                jinja_set(r, &call.named, value.dict->entries[i].key, value.dict->entries[i].value);
+            }
         }
     }
     return call;
 }
 
-static struct value evaluate_slice(struct run *run, struct scope *scope, const struct node *node)
+static struct value make_macro(struct run *r, const struct node *node)
 {
-    const struct value owner = jinja_evaluate(run, scope, node->a);
-    struct value part[3] = {{.type = JINJA_ABSENT}, {.type = JINJA_ABSENT}, {.type = JINJA_ABSENT}};
-    const struct node *const nodes[] = {node->b->a, node->b->b, node->b->c};
+    struct value value = {.type = JINJA_MACRO, .macro = jinja_alloc(r, sizeof *value.macro)};
 
-    for (size_t i = 0; i < 3; i++) {
-        if (nodes[i])
-            part[i] = jinja_evaluate(run, scope, nodes[i]);
+    *value.macro = (struct macro){node, r->scope};
+    return value;
+}
+
+/* Set the parameters of a macro in the current scope. */
+static void set_parameters(struct run *r, const struct node *node, const struct call *call)
+{
+    const struct value caller = jinja_string_of(r, "caller");
+    const struct text *name = node->value.text;
+    struct dict *variables = &r->scope->variables;
+    size_t n = 0;
+
+    for (const struct node *parameter = node->a; parameter; parameter = parameter->next) {
+        const struct value *named = jinja_find(r, &call->named, parameter->value);
+
+        if (n < call->items.count && named)
+            jinja_fail(r, "macro '%.*s' got two values for one argument", JINJA_SHORT(name));
+        jinja_set(r, variables, parameter->value,
+                  n < call->items.count ? call->items.items[n++]
+                  : named               ? *named
+                  : parameter->a        ? jinja_evaluate(r, parameter->a)
+                                        : jinja_undefined(r, NULL, jinja_absent, parameter->value));
     }
-    return jinja_slice(run, owner, part[0], part[1], part[2]);
+    if (n < call->items.count)
+        jinja_fail(r, "macro '%.*s' takes not more than %zu argument(s)", JINJA_SHORT(name), n);
+    if (node->op && !jinja_find(r, variables, caller)) {
+        const struct value *called = jinja_find(r, &call->named, caller);
+
+        jinja_set(r, variables, caller,
+                  called ? *called
+                         : jinja_undefined(r, "No caller defined", jinja_none, jinja_none));
+    }
+    for (size_t i = 0; i < call->named.count; i++) {
+        const struct value key = call->named.entries[i].key;
+
+        if (!jinja_find(r, variables, key))
+            jinja_fail(r, "macro '%.*s' takes no keyword argument '%.*s'", JINJA_SHORT(name),
+                       JINJA_SHORT(key.text));
+    }
 }
 
-static struct value evaluate_sign(struct run *run, unsigned op, struct value value)
+static struct value call_macro(struct run *r, const struct macro *macro, const struct call *call)
 {
-    if (value.type == JINJA_UNDEFINED)
-        jinja_fail_undefined(run, value);
-    if (!jinja_is_number(value))
-        jinja_fail(run, "bad operand type for unary %c: '%s'", (char)op, jinja_type_name(value));
-    if (value.type == JINJA_FLOAT)
-        return jinja_float(op == '-' ? -value.number : value.number);
-    return op == '-' ? jinja_binary(run, '-', jinja_int(0), value) : jinja_int(value.integer);
-}
+    struct scope *scope = r->scope;
+    const unsigned line = r->line;
+    struct text *text;
 
-static struct value evaluate_concat(struct run *run, struct scope *scope, const struct node *items)
-{
-    struct text *text = jinja_str(run, jinja_evaluate(run, scope, items));
-
-    while ((items = items->next))
-        text = jinja_text_join(run, text, jinja_str(run, jinja_evaluate(run, scope, items)));
+    open_scope(r, macro->scope);
+    set_parameters(r, macro->node, call);
+    text = capture(r, macro->node->c);
+    r->scope = scope;
+    r->line = line;
     return jinja_string(text);
 }
 
-static struct value evaluate_filter(struct run *run, struct scope *scope, const struct node *node)
+/* Call a value with the arguments of a NODE_CALL, and with `caller` unless it is NULL. */
+static struct value evaluate_call(struct run *r, const struct node *node, const struct node *caller)
 {
+    const struct value callee = jinja_evaluate(r, node->a);
+    struct call call = evaluate_arguments(r, node->b);
+
+    if (caller)
+        jinja_set(r, &call.named, jinja_string_of(r, "caller"), make_macro(r, caller));
+    jinja_need_defined(r, callee);
+    if (callee.type == JINJA_FUNCTION)
+        return jinja_call_builtin(r, JINJA_GLOBAL, callee.function->builtin, callee.function->owner,
+                                  &call);
+    if (callee.type != JINJA_MACRO)
+        jinja_fail(r, "'%s' object is not callable", jinja_type_name(callee));
+    return call_macro(r, callee.macro, &call);
+}
+
+/* Apply a filter or test, or the filters of a block to its text; NULL is no filter. */
+static struct value evaluate_filter(struct run *r, const struct node *node, struct text *text)
+{
+    const bool is_test = node && node->kind == NODE_TEST;
     struct value subject;
     struct call call;
 
+    if (!node)
+        return jinja_string(text);
     if (!node->builtin)
-        jinja_fail_unknown(run, node);
-    subject = jinja_evaluate(run, scope, node->a);
-    call = jinja_evaluate_arguments(run, scope, node->b);
-    return jinja_call_builtin(run, node->kind == NODE_FILTER ? "filter" : "test", node->builtin,
-                              subject, &call);
+        jinja_fail_unknown(r, is_test ? JINJA_TEST : JINJA_FILTER, node->value.text);
+    subject = text ? evaluate_filter(r, node->a, text) : jinja_evaluate(r, node->a);
+    call = evaluate_arguments(r, node->b);
+    return jinja_call_builtin(r, is_test ? JINJA_TEST : JINJA_FILTER, node->builtin, subject,
+                              &call);
 }
 
-static struct value evaluate_call(struct run *run, struct scope *scope, const struct node *node)
-{
-    const struct value callee = jinja_evaluate(run, scope, node->a);
-    const struct call call = jinja_evaluate_arguments(run, scope, node->b);
+/* ---- expressions ---- */
 
-    return jinja_call(run, callee, &call);
+static struct value evaluate_items(struct run *r, const struct node *node)
+{
+    struct value value = jinja_list(jinja_new_list(r, 0));
+
+    value.type = node->kind == NODE_LIST ? JINJA_LIST : JINJA_TUPLE;
+    for (const struct node *item = node->a; item; item = item->next)
+        jinja_push(r, value.list, jinja_evaluate(r, item));
+    return value;
 }
 
-static struct value evaluate_dict(struct run *run, struct scope *scope, const struct node *pairs)
+static struct value evaluate_dict(struct run *r, const struct node *node)
 {
-    struct value value = {.type = JINJA_DICT, .dict = jinja_dict_make(run)};
+    const struct value value = jinja_dict(jinja_new_dict(r));
 
-    for (; pairs; pairs = pairs->next) {
-        const struct value key = jinja_evaluate(run, scope, pairs->a);
+    for (const struct node *pair = node->a; pair; pair = pair->next) {
+        const struct value key = jinja_evaluate(r, pair->a);
 
-        jinja_dict_set(run, value.dict, key, jinja_evaluate(run, scope, pairs->b));
+        jinja_set(r, value.dict, key, jinja_evaluate(r, pair->b));
     }
     return value;
 }
 
-static struct value evaluate_condition(struct run *run, struct scope *scope,
-                                       const struct node *node)
+static struct value evaluate_comparison(struct run *r, const struct node *node)
 {
-    if (jinja_truth(jinja_evaluate(run, scope, node->b)))
-        return jinja_evaluate(run, scope, node->a);
-    if (node->c)
-        return jinja_evaluate(run, scope, node->c);
-    return jinja_undefined_because(
-        run,
-        "the inline if-expression on line %u evaluated to false and no else section was defined.",
-        node->line);
+    struct value left = jinja_evaluate(r, node->a);
+    bool holds = true;
+
+    for (const struct node *operand = node->b; operand && holds; operand = operand->next) {
+        const struct value right = jinja_evaluate(r, operand->a);
+
+        holds = jinja_compare_by(r, operand->op, left, right);
+        left = right;
+    }
+    return jinja_bool(holds);
 }
 
-struct value jinja_evaluate(struct run *run, struct scope *scope, const struct node *node)
+static struct value evaluate_item(struct run *r, const struct node *node)
 {
-    struct value value, other;
+    const struct value owner = jinja_evaluate(r, node->a);
+    const struct node *index = node->b, *const parts[] = {index->a, index->b, index->c};
+    struct value bounds[3] = {jinja_absent, jinja_absent, jinja_absent};
 
-    jinja_charge(run, 1);
-    jinja_enter(run, JINJA_MAX_DEPTH);
+    if (index->kind != NODE_SLICE)
+        return jinja_item(r, owner, jinja_evaluate(r, index));
+    for (size_t i = 0; i < 3; i++)
+        if (parts[i])
+            bounds[i] = jinja_evaluate(r, parts[i]);
+    return jinja_slice(r, owner, bounds);
+}
+
+static struct value evaluate_sign(struct run *r, unsigned op, struct value value)
+{
+    jinja_need_defined(r, value);
+    if (!jinja_is_number(value))
+        jinja_fail(r, "bad operand type for unary %c: '%s'", (char)op, jinja_type_name(value));
+    if (value.type == JINJA_FLOAT)
+        return jinja_float(op == '-' ? -value.number : value.number);
+    return jinja_binary(r, op, jinja_int(0), value);
+}
+
+static struct value evaluate_condition(struct run *r, const struct node *node)
+{
+    const char *hint;
+
+    if (jinja_truth(jinja_evaluate(r, node->b)))
+        return jinja_evaluate(r, node->a);
+    if (node->c)
+        return jinja_evaluate(r, node->c);
+    hint = jinja_format(r,
+                        "the inline if-expression on line %u evaluated to false and no else "
+                        "section was defined.",
+                        node->line);
+    return jinja_undefined(r, hint, jinja_none, jinja_none);
+}
+
+static void print(struct run *r, struct value value)
+{
+    jinja_add_text(r, r->out, jinja_str(r, value));
+}
+
+static struct value evaluate(struct run *r, const struct node *node)
+{
+    struct value value = jinja_absent;
+    struct scope *scope = r->scope;
+
     switch (node->kind) {
     case NODE_CONSTANT:
-        value = node->value;
-        break;
+        return node->value;
     case NODE_NAME:
-        value = lookup(run, scope, node->value);
-        break;
+        return lookup(r, node->value);
     case NODE_TUPLE:
     case NODE_LIST:
-        value = jinja_list(evaluate_items(run, scope, node->a));
-        value.type = node->kind == NODE_LIST ? JINJA_LIST : JINJA_TUPLE;
-        break;
+        return evaluate_items(r, node);
     case NODE_DICT:
-        value = evaluate_dict(run, scope, node->a);
-        break;
+        return evaluate_dict(r, node);
     case NODE_BINARY:
-        value = jinja_evaluate(run, scope, node->a);
-        other = jinja_evaluate(run, scope, node->b);
-        value = jinja_binary(run, node->op, value, other);
-        break;
-    case NODE_CONCAT:
-        value = evaluate_concat(run, scope, node->a);
-        break;
+        value = jinja_evaluate(r, node->a);
+        return jinja_binary(r, node->op, value, jinja_evaluate(r, node->b));
     case NODE_COMPARE:
-        value = evaluate_comparison(run, scope, node);
-        break;
+        return evaluate_comparison(r, node);
     case NODE_AND:
     case NODE_OR:
-        value = jinja_evaluate(run, scope, node->a);
-        if (jinja_truth(value) == (node->kind == NODE_AND))
-            value = jinja_evaluate(run, scope, node->b);
-        break;
+        value = jinja_evaluate(r, node->a);
+        return jinja_truth(value) == (node->kind == NODE_AND) ? jinja_evaluate(r, node->b) : value;
     case NODE_NOT:
-        value = jinja_bool(!jinja_truth(jinja_evaluate(run, scope, node->a)));
-        break;
+        return jinja_bool(!jinja_truth(jinja_evaluate(r, node->a)));
     case NODE_SIGN:
-        value = evaluate_sign(run, node->op, jinja_evaluate(run, scope, node->a));
-        break;
+        return evaluate_sign(r, node->op, jinja_evaluate(r, node->a));
     case NODE_CONDITION:
-        value = evaluate_condition(run, scope, node);
-        break;
+        return evaluate_condition(r, node);
     case NODE_ATTRIBUTE:
-        value = jinja_attribute(run, jinja_evaluate(run, scope, node->a), node->value.text);
-        break;
+        return jinja_attribute(r, jinja_evaluate(r, node->a), node->value);
     case NODE_ITEM:
-        if (node->b->kind == NODE_SLICE) {
-            value = evaluate_slice(run, scope, node);
-        } else {
-            value = jinja_evaluate(run, scope, node->a);
-            other = jinja_evaluate(run, scope, node->b);
-            value = jinja_item(run, value, other);
-        }
-        break;
+        return evaluate_item(r, node);
     case NODE_CALL:
-        value = evaluate_call(run, scope, node);
-        break;
+        return evaluate_call(r, node, NULL);
     case NODE_FILTER:
     case NODE_TEST:
-        value = evaluate_filter(run, scope, node);
+        return evaluate_filter(r, node, NULL);
+    case NODE_PRINT:
+        print(r, jinja_evaluate(r, node->a));
+        break;
+    case NODE_SET:
+        assign(r, node->a, jinja_evaluate(r, node->b));
+        break;
+    case NODE_IF:
+        jinja_run_body(r, jinja_truth(jinja_evaluate(r, node->a)) ? node->b : node->c);
+        break;
+    case NODE_FOR:
+        run_loop(r, node);
+        break;
+    case NODE_SET_BLOCK:
+        assign(r, node->a, evaluate_filter(r, node->b, capture(r, node->c)));
+        break;
+    case NODE_MACRO:
+        jinja_set(r, &r->scope->variables, node->value, make_macro(r, node));
+        break;
+    case NODE_CALL_BLOCK:
+        print(r, evaluate_call(r, node->b, node->a));
+        break;
+    case NODE_FILTER_BLOCK:
+        print(r, evaluate_filter(r, node->b, capture(r, node->c)));
+        break;
+    case NODE_GENERATION:
+        open_scope(r, scope);
+        jinja_run_body(r, node->c);
+        r->scope = scope;
+        break;
+    case NODE_BREAK:
+    case NODE_CONTINUE:
+        r->jump = node->kind == NODE_BREAK ? JINJA_BREAK : JINJA_NEXT_ROUND;
         break;
     default:
-        jinja_fail(run, "a slice outside a subscript");
+        jinja_fail(r, "a slice outside a subscript");
     }
-    jinja_leave(run);
     return value;
+}
+
+struct value jinja_evaluate(struct run *r, const struct node *node)
+{
+    struct value value;
+
+    jinja_charge(r, 1);
+    jinja_enter(r, JINJA_MAX_DEPTH);
+    value = evaluate(r, node);
+    r->depth--;
+    return value;
+}
+
+void jinja_run_body(struct run *r, const struct node *body)
+{
+    for (; body && r->jump == JINJA_ON; body = body->next) {
+        r->line = body->line;
+        jinja_evaluate(r, body);
+    }
 }

@@ -7,25 +7,27 @@
 #include <unictype.h>
 #include <unistr.h>
 
-struct lexer jinja_lexer(struct run *run, const char *source, size_t n_bytes)
+struct lexer jinja_lexer(struct run *r, const char *source, size_t n_bytes)
 {
     const uint8_t *bad = n_bytes ? u8_check((const uint8_t *)source, n_bytes) : NULL;
-    char *copy = jinja_alloc(run, n_bytes + 1), *out = copy;
+    char *copy = jinja_alloc(r, n_bytes + 1), *out = copy;
 
-    run->line = 1;
+    r->line = 1;
     for (size_t i = 0; i < n_bytes; i++) {
         if (bad == (const uint8_t *)source + i)
-            jinja_fail(run, "the template is not UTF-8: byte %zu", i);
+            jinja_fail(r, "the template is not UTF-8: byte %zu", i);
         if (source[i] == '\n' && i > 0 && source[i - 1] == '\r')
             continue;
         *out++ = source[i] == '\r' ? '\n' : source[i];
-        run->line += out[-1] == '\n';
+        r->line += out[-1] == '\n';
     }
     if (out > copy && out[-1] == '\n')
         out--;
-    run->line = 1;
-    return (struct lexer){.at = copy, .end = out, .line = 1, .is_at_line_start = true};
+    r->line = 1;
+    return (struct lexer){.at = copy, .end = out, .line = 1, .is_line_start = true};
 }
+
+/* ---- text ---- */
 
 static bool starts(const struct lexer *lexer, const char *at, const char *word)
 {
@@ -34,13 +36,21 @@ static bool starts(const struct lexer *lexer, const char *at, const char *word)
     return (size_t)(lexer->end - at) >= n && memcmp(at, word, n) == 0;
 }
 
-static const char *skip_space(const struct lexer *lexer, const char *at)
+static bool is_one_of(const struct lexer *lexer, const char *at, const char *characters)
 {
-    while (at < lexer->end) {
-        ucs4_t character;
-        const int n = u8_mbtoucr(&character, (const uint8_t *)at, (size_t)(lexer->end - at));
+    return at < lexer->end && *at && strchr(characters, *at);
+}
 
-        if (!jinja_is_space(character))
+/* Skip white space, or a name of a variable. */
+static const char *skip_class(const struct lexer *lexer, const char *at, bool is_name)
+{
+    for (const char *start = at; at < lexer->end;) {
+        ucs4_t c;
+        const int n = u8_mbtoucr(&c, (const uint8_t *)at, (size_t)(lexer->end - at));
+
+        if (is_name ? c != '_' && !(at > start ? uc_is_property_xid_continue(c)
+                                               : uc_is_property_xid_start(c))
+                    : !jinja_is_space(c))
             break;
         at += n;
     }
@@ -52,15 +62,17 @@ static void advance(struct lexer *lexer, const char *to)
 {
     for (const char *at = lexer->at; at < to; at++)
         lexer->line += *at == '\n';
-    lexer->is_at_line_start = to > lexer->at && to[-1] == '\n';
+    lexer->is_line_start = to > lexer->at && to[-1] == '\n';
     lexer->at = to;
 }
 
 /* Return the end of a closing tag at `at` with the white space that it removes, or NULL. */
-static const char *match_end(const struct lexer *lexer, const char *at, const char *tag, bool trims)
+static const char *match_end(const struct lexer *lexer, const char *at, const char *tag)
 {
+    const bool trims = *tag != '}';
+
     if (*at == '-' && starts(lexer, at + 1, tag))
-        return skip_space(lexer, at + 3);
+        return skip_class(lexer, at + 3, false);
     if (trims && *at == '+' && starts(lexer, at + 1, tag))
         return at + 3;
     if (!starts(lexer, at, tag))
@@ -75,299 +87,311 @@ static const char *match_raw(const struct lexer *lexer, const char *at, const ch
 
     if (!starts(lexer, at, "{%"))
         return NULL;
-    at += 2;
-    at = skip_space(lexer, at + (starts(lexer, at, "-") || starts(lexer, at, "+")));
+    at = skip_class(lexer, at + 2 + is_one_of(lexer, at + 2, "-+"), false);
     if (!starts(lexer, at, name))
         return NULL;
-    at = skip_space(lexer, at + strlen(name));
+    at = skip_class(lexer, at + strlen(name), false);
     if (at == lexer->end || (!is_end && *at == '+'))
         return NULL;
-    if (!is_end && starts(lexer, at, "%}"))
-        return at + 2;
-    return match_end(lexer, at, "%}", true);
+    return !is_end && starts(lexer, at, "%}") ? at + 2 : match_end(lexer, at, "%}");
 }
 
 /* Return the text up to the tag at `tag`, without the white space that the tag removes. */
-static struct value text_before(struct run *run, const struct lexer *lexer, const char *tag)
+static struct token text_before(struct run *r, const struct lexer *lexer, const char *tag)
 {
-    const struct text text = {.bytes = lexer->at, .n_bytes = (size_t)(tag - lexer->at)};
+    struct text *text = jinja_text(r, lexer->at, (size_t)(tag - lexer->at));
     const char sign = lexer->end - tag > 2 ? tag[2] : 0;
-    struct text *kept = jinja_text_cut(run, &text, 0, text.n_bytes);
 
     if (sign == '-') {
-        kept = jinja_text_strip(run, &text, NULL, false, true);
-    } else if (sign != '+' && !starts(lexer, tag, "{{")) {
-        const char *newline = memrchr(text.bytes, '\n', text.n_bytes);
-        const char *line = newline ? newline + 1 : text.bytes;
+        text = jinja_strip(r, text, NULL, JINJA_RIGHT);
+    } else if (sign != '+' && tag < lexer->end && !starts(lexer, tag, "{{")) {
+        const char *newline = memrchr(lexer->at, '\n', text->n);
+        const char *line = newline ? newline + 1 : lexer->at;
 
-        if ((newline || lexer->is_at_line_start) && skip_space(lexer, line) >= tag)
-            kept->n_bytes = (size_t)(line - text.bytes);
+        if ((newline || lexer->is_line_start) && skip_class(lexer, line, false) >= tag)
+            text->n = (size_t)(line - lexer->at);
     }
-    return jinja_string(kept);
+    return (struct token){.type = TOKEN_DATA, .line = lexer->line, .value = jinja_string(text)};
 }
 
-static struct token lex_text(struct run *run, struct lexer *lexer)
+static const char *find_tag(const struct lexer *lexer, const char *at, const char *second)
 {
-    struct token token = {TOKEN_END, 0, lexer->line, {.type = JINJA_ABSENT}};
-    const char *tag = lexer->at, *end;
+    while ((at = memchr(at, '{', (size_t)(lexer->end - at))) && !is_one_of(lexer, at + 1, second))
+        at++;
+    return at;
+}
 
-    while ((tag = memchr(tag, '{', (size_t)(lexer->end - tag)))) {
-        if (starts(lexer, tag, "{{") || starts(lexer, tag, "{%") || starts(lexer, tag, "{#"))
-            break;
-        tag++;
-    }
-    if (!tag) {
-        token.type = lexer->at < lexer->end ? TOKEN_DATA : TOKEN_END;
-        token.value =
-            jinja_string(jinja_text_make(run, lexer->at, (size_t)(lexer->end - lexer->at)));
-        advance(lexer, lexer->end);
+/* Return the text of {% raw %}, whose tag ends at `at`. */
+static struct token lex_raw(struct run *r, struct lexer *lexer, const char *at)
+{
+    const char *end = NULL;
+    struct token token;
+
+    advance(lexer, at);
+    for (; (at = find_tag(lexer, at, "%")) && !(end = match_raw(lexer, at, "endraw")); at++)
+        continue;
+    if (!end)
+        jinja_fail(r, "Missing end of raw directive");
+    token = text_before(r, lexer, at);
+    advance(lexer, end);
+    return token;
+}
+
+static void skip_comment(struct run *r, struct lexer *lexer)
+{
+    const char *start = lexer->at + 2 + is_one_of(lexer, lexer->at + 2, "-+"),
+               *end = memmem(start, (size_t)(lexer->end - start), "#}", 2);
+
+    if (!end)
+        jinja_fail(r, "Missing end of comment tag");
+    /* The sign before the end belongs to it, unless it is also the sign of the start. */
+    advance(lexer, match_end(lexer, end - (end > start && is_one_of(lexer, end - 1, "-+")), "#}"));
+}
+
+/* Return the text up to the next tag, which may be empty, or the beginning of a tag. */
+static struct token lex_text(struct run *r, struct lexer *lexer)
+{
+    const char *tag = lexer->at, *end;
+    struct token token = {.line = lexer->line};
+
+    if (lexer->state == LEXER_TEXT) {
+        tag = find_tag(lexer, tag, "{%#");
+        token = text_before(r, lexer, tag ? tag : lexer->end);
+        if (!tag && lexer->at == lexer->end)
+            token.type = TOKEN_END;
+        advance(lexer, tag ? tag : lexer->end);
+        lexer->state = tag ? LEXER_TAG : LEXER_TEXT;
         return token;
     }
-    token.type = TOKEN_DATA;
-    token.value = text_before(run, lexer, tag);
-    advance(lexer, tag);
-    run->line = lexer->line;
+    lexer->state = LEXER_TEXT;
     if (starts(lexer, tag, "{#")) {
-        for (tag += 2 + (starts(lexer, tag + 2, "-") || starts(lexer, tag + 2, "+"));; tag++) {
-            tag = memchr(tag, '#', (size_t)(lexer->end - tag));
-            if (!tag)
-                jinja_fail(run, "Missing end of comment tag");
-            if (starts(lexer, tag, "#}"))
-                break;
-        }
-        /* The sign before the end belongs to it, unless it is also the sign of the start. */
-        if (tag > lexer->at + 2 + (lexer->at[2] == '-' || lexer->at[2] == '+') &&
-            (tag[-1] == '-' || tag[-1] == '+'))
-            tag--;
-        advance(lexer, match_end(lexer, tag, "#}", true));
-    } else if ((end = match_raw(lexer, tag, "raw"))) {
-        if (token.value.text->n_bytes) {
-            /* The text before is a token of its own; the next call sees the tag again. */
-            return token;
-        }
-        advance(lexer, end);
-        for (tag = end;; tag++) {
-            tag = memmem(tag, (size_t)(lexer->end - tag), "{%", 2);
-            if (!tag)
-                jinja_fail(run, "Missing end of raw directive");
-            if ((end = match_raw(lexer, tag, "endraw")))
-                break;
-        }
-        token.line = lexer->line;
-        token.value = text_before(run, lexer, tag);
-        advance(lexer, end);
-    } else {
-        const bool is_block = tag[1] == '%';
-
-        lexer->queued = (struct token){is_block ? TOKEN_BLOCK_BEGIN : TOKEN_PRINT_BEGIN,
-                                       0,
-                                       lexer->line,
-                                       {.type = JINJA_ABSENT}};
-        lexer->has_queued = true;
-        lexer->state = is_block ? LEXER_BLOCK : LEXER_PRINT;
-        tag += 2;
-        advance(lexer, tag + (starts(lexer, tag, "-") || starts(lexer, tag, "+")));
+        skip_comment(r, lexer);
+        return lex_text(r, lexer);
     }
+    if ((end = match_raw(lexer, tag, "raw")))
+        return lex_raw(r, lexer, end);
+    lexer->state = tag[1] == '%' ? LEXER_BLOCK : LEXER_PRINT;
+    token.type = tag[1] == '%' ? TOKEN_BLOCK_BEGIN : TOKEN_PRINT_BEGIN;
+    advance(lexer, tag + 2 + is_one_of(lexer, tag + 2, "-+"));
     return token;
 }
 
 /* ---- tokens in tags ---- */
 
-static bool is_digit(const char *at, int base)
-{
-    return (*at >= '0' && *at < '0' + (base < 10 ? base : 10)) ||
-           (base == 16 && ((*at | 32) >= 'a' && (*at | 32) <= 'f'));
-}
-
 static const char *skip_digits(const struct lexer *lexer, const char *at)
 {
-    while (at < lexer->end && is_digit(at, 10))
+    while (is_one_of(lexer, at, "0123456789"))
         at++;
     return at;
 }
 
-static struct value lex_number(struct run *run, struct lexer *lexer)
+static struct value lex_number(struct run *r, struct lexer *lexer)
 {
     const char *start = lexer->at, *end = skip_digits(lexer, start), *after = end;
     const bool may_be_float = start[-1] != '.';
     char digits[400];
-    struct value value;
 
     if (may_be_float && starts(lexer, after, ".") && skip_digits(lexer, after + 1) > after + 1)
         after = skip_digits(lexer, after + 1);
-    if (may_be_float && (starts(lexer, after, "e") || starts(lexer, after, "E"))) {
-        const char *exponent = after + 1;
+    if (may_be_float && is_one_of(lexer, after, "eE")) {
+        const char *exponent = after + 1 + is_one_of(lexer, after + 1, "+-");
 
-        exponent += starts(lexer, exponent, "+") || starts(lexer, exponent, "-");
         if (skip_digits(lexer, exponent) > exponent)
             after = skip_digits(lexer, exponent);
     }
     if (after - start >= (ptrdiff_t)sizeof digits)
-        jinja_fail(run, "a number of %zu characters is too long", (size_t)(after - start));
-    if ((*start == '0' && end > start + 1) || (after < lexer->end && memchr("_xXoObB", *after, 7)))
+        jinja_fail(r, "a number of %zu characters is too long", (size_t)(after - start));
+    if ((*start == '0' && end > start + 1) || is_one_of(lexer, after, "_xXoObB"))
         jinja_fail(
-            run,
-            "a number that is not decimal, or with '_' or a 0 before it," JINJA_NOT_IMPLEMENTED);
+            r, "a number that is not decimal, or with '_' or a 0 before it," JINJA_NOT_IMPLEMENTED);
     memcpy(digits, start, (size_t)(after - start));
     digits[after - start] = '\0';
     lexer->at = after;
-    if (after > end)
-        return jinja_float(strtod(digits, NULL));
     errno = 0;
-    value = jinja_int(strtoll(digits, NULL, 10));
-    if (errno == ERANGE)
-        jinja_fail(run, "the integer %.40s does not fit in 64 bits", digits);
-    return value;
+    if (after == end && strtoll(digits, NULL, 10) == INT64_MAX && errno == ERANGE)
+        jinja_fail(r, "the integer %.40s does not fit in 64 bits", digits);
+    return after > end ? jinja_float(strtod(digits, NULL)) : jinja_int(strtoll(digits, NULL, 10));
+}
+
+/* Read at most n digits; returns their end. */
+static const char *read_code(const struct lexer *lexer, const char *at, int n, int base,
+                             uint32_t *code)
+{
+    char digits[9] = "", *end;
+
+    for (int i = 0; i < n && is_one_of(lexer, at + i, "0123456789abcdefABCDEF"); i++)
+        digits[i] = at[i];
+    *code = (uint32_t)strtoul(digits, &end, base);
+    return at + (end - digits);
 }
 
 /* Add the character of an escape after the backslash at `at`; returns its end. */
-static const char *unescape(struct run *run, struct builder *builder, const char *at,
-                            const char *end)
+static const char *unescape(struct run *r, struct text *text, const struct lexer *lexer,
+                            const char *at)
 {
     static const char letters[] = "\\'\"abfnrtv", meanings[] = "\\'\"\a\b\f\n\r\t\v";
-    const char *letter = *at ? strchr(letters, *at) : NULL;
+    const char *letter = is_one_of(lexer, at, letters) ? strchr(letters, *at) : NULL, *end;
     const int n_digits = *at == 'x' ? 2 : *at == 'u' ? 4 : *at == 'U' ? 8 : 0;
-    uint32_t code = 0;
-    int n = 0;
+    uint32_t code;
 
     if (*at == '\n')
         return at + 1;
     if (letter) {
-        jinja_add_char(run, builder, (unsigned char)meanings[letter - letters], 0);
+        jinja_add(r, text, &meanings[letter - letters], 1);
         return at + 1;
     }
-    if (is_digit(at, 8)) {
-        for (; n < 3 && at + n < end && is_digit(at + n, 8); n++)
-            code = code * 8 + (uint32_t)(at[n] - '0');
-        jinja_add_char(run, builder, code, 0);
-        return at + n;
-    }
-    if (n_digits) {
-        for (at++; n < n_digits && at + n < end && is_digit(at + n, 16); n++)
-            code = code << 4 | (uint32_t)(at[n] <= '9' ? at[n] - '0' : (at[n] | 32) - 'a' + 10);
-        if (n < n_digits || code > 0x10ffff)
-            jinja_fail(run, "wrong escape \\%c in a string", at[-1]);
-        jinja_add_char(run, builder, code, 0);
-        return at + n;
-    }
     if (*at == 'N')
-        jinja_fail(run, "the escape \\N{…} is not supported; use --chat-template NAME");
-    jinja_add_string(run, builder, "\\");
-    return at;
+        jinja_fail(r, "the escape \\N{…} is not supported; use --chat-template NAME");
+    end = n_digits ? read_code(lexer, at + 1, n_digits, 16, &code)
+                   : read_code(lexer, at, 3, 8, &code);
+    if (n_digits && (end < at + 1 + n_digits || code > 0x10ffff))
+        jinja_fail(r, "wrong escape \\%c in a string", *at);
+    if (end > at)
+        jinja_add_char(r, text, code, 0);
+    else
+        jinja_add_string(r, text, "\\");
+    return end;
 }
 
-static struct value lex_string(struct run *run, struct lexer *lexer)
+static struct value lex_string(struct run *r, struct lexer *lexer)
 {
     const char quote = *lexer->at, *at = lexer->at + 1;
-    struct builder *builder = jinja_builder(run);
+    struct text *text = jinja_text(r, "", 0);
 
-    for (;;) {
+    for (;; at = unescape(r, text, lexer, at + 1)) {
         const char *from = at;
 
         while (at < lexer->end && *at != quote && *at != '\\')
             at++;
-        jinja_add(run, builder, from, (size_t)(at - from), NULL);
+        jinja_add(r, text, from, (size_t)(at - from));
         if (at + 1 >= lexer->end && (at == lexer->end || *at != quote))
-            jinja_fail(run, "a string has no closing %c", quote);
+            jinja_fail(r, "a string has no closing %c", quote);
         if (*at == quote)
             break;
-        at = unescape(run, builder, at + 1, lexer->end);
     }
     advance(lexer, at + 1);
-    return jinja_string(jinja_built(run, builder));
+    return jinja_string(text);
 }
 
-static const char *skip_name(const struct lexer *lexer)
-{
-    const char *at = lexer->at;
-
-    while (at < lexer->end) {
-        ucs4_t character;
-        const int n = u8_mbtoucr(&character, (const uint8_t *)at, (size_t)(lexer->end - at));
-
-        if (character != '_' && !(at > lexer->at ? uc_is_property_xid_continue(character)
-                                                 : uc_is_property_xid_start(character)))
-            break;
-        at += n;
-    }
-    return at;
-}
-
-static void balance(struct run *run, struct lexer *lexer, char bracket)
+static void balance(struct run *r, struct lexer *lexer, char bracket)
 {
     static const char open[] = "([{", close[] = ")]}";
     const char *opened = strchr(open, bracket);
 
     if (opened && lexer->n_open == JINJA_MAX_PARSE_DEPTH)
-        jinja_fail(run, "brackets nest deeper than %u levels", JINJA_MAX_PARSE_DEPTH);
+        jinja_fail(r, "brackets nest deeper than %u levels", JINJA_MAX_PARSE_DEPTH);
     if (opened)
         lexer->closers[lexer->n_open++] = close[opened - open];
     else if (strchr(close, bracket) &&
              (lexer->n_open == 0 || lexer->closers[--lexer->n_open] != bracket))
-        jinja_fail(run, "unexpected '%c'", bracket);
+        jinja_fail(r, "unexpected '%c'", bracket);
 }
 
-struct token jinja_lex(struct run *run, struct lexer *lexer)
+/* Return the length of the operator at the current place. */
+static size_t match_operator(struct run *r, struct lexer *lexer)
 {
     static const char *const pairs[] = {"//", "**", "==", "!=", ">=", "<="};
-    struct token token = lexer->queued;
+
+    for (size_t i = 0; i < JINJA_COUNT(pairs); i++)
+        if (starts(lexer, lexer->at, pairs[i]))
+            return 2;
+    if (!is_one_of(lexer, lexer->at, "+-*/%~()[]{}<>=.,:|;"))
+        jinja_fail(r, "unexpected character U+%04X", (unsigned)(unsigned char)*lexer->at);
+    balance(r, lexer, *lexer->at);
+    return 1;
+}
+
+static struct token lex(struct run *r, struct lexer *lexer)
+{
+    const bool is_block = lexer->state == LEXER_BLOCK;
+    struct token token;
     const char *end;
 
-    if (lexer->has_queued) {
-        lexer->has_queued = false;
-        return token;
-    }
-    if (lexer->state == LEXER_TEXT) {
-        do
-            token = lex_text(run, lexer);
-        while (token.type == TOKEN_DATA && token.value.text->n_bytes == 0 && !lexer->has_queued);
-        if (token.type == TOKEN_DATA && token.value.text->n_bytes == 0)
-            return jinja_lex(run, lexer);
-        return token;
-    }
+    r->line = lexer->line;
+    if (lexer->state < LEXER_PRINT)
+        return lex_text(r, lexer);
     /* The end of a tag removes white space after it, but before it white space means nothing. */
-    advance(lexer, skip_space(lexer, lexer->at));
-    run->line = lexer->line;
-    token = (struct token){TOKEN_END, 0, lexer->line, {.type = JINJA_ABSENT}};
+    advance(lexer, skip_class(lexer, lexer->at, false));
+    r->line = lexer->line;
+    token = (struct token){.line = lexer->line, .bytes = lexer->at};
     if (lexer->at == lexer->end)
         return token;
-    end = lexer->n_open                 ? NULL
-          : lexer->state == LEXER_BLOCK ? match_end(lexer, lexer->at, "%}", true)
-                                        : match_end(lexer, lexer->at, "}}", false);
+    end = lexer->n_open ? NULL : match_end(lexer, lexer->at, is_block ? "%}" : "}}");
     if (end) {
-        token.type = lexer->state == LEXER_BLOCK ? TOKEN_BLOCK_END : TOKEN_PRINT_END;
+        token.type = is_block ? TOKEN_BLOCK_END : TOKEN_PRINT_END;
         lexer->state = LEXER_TEXT;
         advance(lexer, end);
-        return token;
-    }
-    if (is_digit(lexer->at, 10)) {
+    } else if (is_one_of(lexer, lexer->at, "0123456789")) {
         token.type = TOKEN_NUMBER;
-        token.value = lex_number(run, lexer);
-        return token;
-    }
-    if (*lexer->at == '"' || *lexer->at == '\'') {
+        token.value = lex_number(r, lexer);
+    } else if (is_one_of(lexer, lexer->at, "\"'")) {
         token.type = TOKEN_STRING;
-        token.value = lex_string(run, lexer);
-        return token;
+        token.value = lex_string(r, lexer);
+    } else {
+        end = skip_class(lexer, lexer->at, true);
+        token.type = end > lexer->at ? TOKEN_NAME : TOKEN_OPERATOR;
+        token.n = end > lexer->at ? (size_t)(end - lexer->at) : match_operator(r, lexer);
+        lexer->at += token.n;
     }
-    end = skip_name(lexer);
-    if (end > lexer->at) {
-        token.type = TOKEN_NAME;
-        token.value = jinja_string(jinja_text_make(run, lexer->at, (size_t)(end - lexer->at)));
-        lexer->at = end;
-        return token;
-    }
-    token.type = TOKEN_OPERATOR;
-    token.op = (unsigned char)*lexer->at;
-    for (size_t i = 0; i < JINJA_COUNT(pairs); i++) {
-        if (starts(lexer, lexer->at, pairs[i]))
-            token.op = OPERATOR(pairs[i][0], pairs[i][1]);
-    }
-    if (token.op == 0 || !strchr("+-*/%~()[]{}<>=.,:|;!", (int)(token.op & 0xff)) ||
-        token.op == '!')
-        jinja_fail(run, "unexpected character U+%04X", (unsigned)(unsigned char)*lexer->at);
-    if (token.op < 256)
-        balance(run, lexer, *lexer->at);
-    lexer->at += token.op > 255 ? 2 : 1;
     return token;
+}
+
+/* ---- tokens for the parser ---- */
+
+void jinja_next(struct parser *p)
+{
+    p->token = p->has_ahead ? p->ahead : lex(p->r, &p->lexer);
+    p->has_ahead = false;
+}
+
+const struct token *jinja_look(struct parser *p)
+{
+    if (!p->has_ahead)
+        p->ahead = lex(p->r, &p->lexer);
+    p->has_ahead = true;
+    return &p->ahead;
+}
+
+bool jinja_token_is(const struct token *token, const char *words)
+{
+    return token->type >= TOKEN_NAME && jinja_among(token->bytes, token->n, words);
+}
+
+bool jinja_skip(struct parser *p, const char *words)
+{
+    const bool is_there = jinja_at(p, words);
+
+    if (is_there)
+        jinja_next(p);
+    return is_there;
+}
+
+void jinja_fail_token(struct parser *p, const char *expected)
+{
+    static const char *const names[] = {
+        [TOKEN_END] = "end of template", [TOKEN_DATA] = "template data",
+        [TOKEN_PRINT_BEGIN] = "{{",      [TOKEN_PRINT_END] = "end of print statement",
+        [TOKEN_BLOCK_BEGIN] = "{%",      [TOKEN_BLOCK_END] = "end of statement block",
+        [TOKEN_STRING] = "string",       [TOKEN_NUMBER] = "number",
+    };
+    const struct token *token = &p->token;
+    const bool is_word = token->type >= TOKEN_NAME;
+
+    p->r->line = token->line;
+    jinja_fail(p->r, "expected %s, got '%.*s'", expected,
+               !is_word || token->n > 100 ? 100 : (int)token->n,
+               is_word ? token->bytes : names[token->type]);
+}
+
+void jinja_expect(struct parser *p, const char *op, const char *expected)
+{
+    if (!jinja_skip(p, op))
+        jinja_fail_token(p, expected);
+}
+
+void jinja_expect_type(struct parser *p, enum token_type type, const char *expected)
+{
+    if (p->token.type != type)
+        jinja_fail_token(p, expected);
+    jinja_next(p);
 }

@@ -1,177 +1,146 @@
 /* Parses a template: its statements. */
-#include "gguf/jinja/jinja_parser.h"
+#include "gguf/jinja/jinja_syntax.h"
 
-/* ---- statements ---- */
-
-/* Parse up to a tag whose name is in `ends` ("" for the end of the template), which is the token
- * then. */
 static struct node *parse_body(struct parser *p, const char *ends);
 
+/* Parse the end of a tag and the body up to a tag whose name is in `ends`, which is the token then.
+ */
 static struct node *parse_block(struct parser *p, const char *ends)
 {
-    struct node *body;
-
-    jinja_skip_op(p, ':');
-    jinja_expect(p, TOKEN_BLOCK_END, "'end of statement block'");
-    body = parse_body(p, ends);
-    jinja_next(p);
-    return body;
+    jinja_skip(p, ":");
+    jinja_expect_type(p, TOKEN_BLOCK_END, "'end of statement block'");
+    return parse_body(p, ends);
 }
 
 static struct node *parse_target(struct parser *p)
 {
     struct node *target;
+    bool is_allowed;
 
-    if (p->token.type != TOKEN_NAME && !jinja_is_op(p, '('))
+    if (p->token.type != TOKEN_NAME && !jinja_at(p, "("))
         jinja_fail_token(p, "a name to assign to");
     target = jinja_parse_primary(p);
-    if (target->kind == NODE_NAME && jinja_skip_op(p, '.')) {
-        struct node *attribute =
-            jinja_make_value(p, NODE_ATTRIBUTE, target->line, jinja_expect_name(p));
-
-        attribute->a = target;
-        return attribute;
-    }
-    if (target->kind != NODE_NAME && target->kind != NODE_TUPLE)
-        jinja_fail(p->run, "can't assign to a constant or an expression");
-    for (const struct node *item = target->kind == NODE_TUPLE ? target->a : NULL; item;
-         item = item->next) {
-        if (item->kind != NODE_NAME && item->kind != NODE_TUPLE)
-            jinja_fail(p->run, "can't assign to a constant or an expression");
-    }
+    if (target->kind == NODE_NAME && jinja_skip(p, "."))
+        return jinja_make_named(p, NODE_ATTRIBUTE, target);
+    is_allowed = target->kind == NODE_NAME || target->kind == NODE_TUPLE;
+    for (const struct node *item = is_allowed ? target->a : NULL; item; item = item->next)
+        is_allowed &= item->kind == NODE_NAME || item->kind == NODE_TUPLE;
+    if (!is_allowed)
+        jinja_fail(p->r, "can't assign to a constant or an expression");
     return target;
 }
 
-static struct node *parse_set(struct parser *p, struct node *node)
+static void parse_set(struct parser *p, struct node *node)
 {
-    node->a = jinja_parse_tuple(p, parse_target, "", false);
-    if (jinja_skip_op(p, '=')) {
-        node->b = jinja_parse_tuple(p, jinja_parse_expression, "", false);
-        return node;
+    node->a = jinja_parse_tuple(p, parse_target, "");
+    if (jinja_skip(p, "=")) {
+        node->b = jinja_parse_tuple(p, jinja_parse_expression, "");
+        return;
     }
     node->kind = NODE_SET_BLOCK;
-    while (jinja_skip_op(p, '|'))
+    while (jinja_skip(p, "|"))
         node->b = jinja_parse_filter(p, node->b);
     node->c = parse_block(p, "endset");
-    return node;
+    jinja_next(p);
 }
 
-static struct node *parse_for(struct parser *p, struct node *node)
+static void parse_for(struct parser *p, struct node *node)
 {
-    node->a = jinja_parse_tuple(p, parse_target, "in", false);
-    if (!jinja_skip_name(p, "in"))
-        jinja_fail_token(p, "'in'");
-    node->b = jinja_parse_tuple(p, jinja_parse_or, "recursive", false);
-    if (jinja_skip_name(p, "if"))
+    node->a = jinja_parse_tuple(p, parse_target, "in");
+    jinja_expect(p, "in", "'in'");
+    node->b = jinja_parse_tuple(p, jinja_parse_or, "recursive");
+    if (jinja_skip(p, "if"))
         node->e = jinja_parse_expression(p);
-    if (jinja_is_name(&p->token, "recursive"))
-        jinja_fail(p->run, "a recursive loop" JINJA_NOT_IMPLEMENTED);
-    jinja_skip_op(p, ':');
-    jinja_expect(p, TOKEN_BLOCK_END, "'end of statement block'");
+    if (jinja_at(p, "recursive"))
+        jinja_fail(p->r, "a recursive loop" JINJA_NOT_IMPLEMENTED);
     p->n_loops++;
-    node->c = parse_body(p, "endfor else");
+    node->c = parse_block(p, "endfor else");
     p->n_loops--;
-    if (jinja_skip_name(p, "else"))
+    if (jinja_skip(p, "else"))
         node->d = parse_block(p, "endfor");
-    else
-        jinja_next(p);
-    return node;
+    jinja_next(p);
 }
 
-static struct node *parse_if(struct parser *p, struct node *node)
+static void parse_if(struct parser *p, struct node *node)
 {
-    struct node *last = node;
-
     for (;;) {
-        last->a = jinja_parse_tuple(p, jinja_parse_or, "", false);
-        jinja_skip_op(p, ':');
-        jinja_expect(p, TOKEN_BLOCK_END, "'end of statement block'");
-        last->b = parse_body(p, "elif else endif");
-        if (!jinja_skip_name(p, "elif"))
+        node->a = jinja_parse_tuple(p, jinja_parse_or, "");
+        node->b = parse_block(p, "elif else endif");
+        if (!jinja_at(p, "elif"))
             break;
-        last->c = jinja_make(p, NODE_IF, p->token.line, NULL, NULL);
-        last = last->c;
-        last->op = 1;
-    }
-    if (jinja_skip_name(p, "else"))
-        last->c = parse_block(p, "endif");
-    else
+        node = node->c = jinja_make(p, NODE_IF, p->token.line, NULL, NULL);
         jinja_next(p);
-    return node;
+    }
+    if (jinja_skip(p, "else"))
+        node->c = parse_block(p, "endif");
+    jinja_next(p);
 }
 
 static struct node *parse_parameter(struct parser *p)
 {
-    struct node *node = jinja_make_value(p, NODE_KEYWORD, p->token.line, jinja_expect_name(p));
+    struct node *node = jinja_make_named(p, NODE_KEYWORD, NULL);
 
-    if (jinja_skip_op(p, '='))
+    if (jinja_skip(p, "="))
         node->a = jinja_parse_expression(p);
     return node;
 }
 
-/* Parse the parameters and the body of a macro. */
-static struct node *parse_macro_rest(struct parser *p, struct node *node, const char *end)
+static void parse_macro(struct parser *p, struct node *node)
 {
+    const bool is_call = node->kind == NODE_CALL_BLOCK, uses_caller = p->uses_caller;
     const unsigned n_loops = p->n_loops;
-    const bool uses_caller = p->uses_caller;
+    struct node *macro =
+        is_call ? jinja_make_value(p, NODE_MACRO, node->line, jinja_string_of(p->r, "caller"))
+                : jinja_make_named(p, NODE_MACRO, NULL);
     bool has_default = false;
 
-    if (jinja_skip_op(p, '('))
-        node->a = jinja_parse_items(p, ')', parse_parameter);
-    for (const struct node *parameter = node->a; parameter; parameter = parameter->next) {
+    if (!is_call && !jinja_at(p, "("))
+        jinja_fail_token(p, "'('");
+    if (jinja_skip(p, "("))
+        macro->a = jinja_parse_items(p, ")", parse_parameter);
+    for (const struct node *parameter = macro->a; parameter; parameter = parameter->next) {
         if (has_default && !parameter->a)
-            jinja_fail(p->run, "non-default argument follows default argument");
+            jinja_fail(p->r, "non-default argument follows default argument");
         has_default = parameter->a;
     }
-    if (node->kind == NODE_CALL_BLOCK) {
+    if (is_call) {
         node->b = jinja_parse_expression(p);
         if (node->b->kind != NODE_CALL)
-            jinja_fail(p->run, "expected call");
-        node->a = jinja_make(p, NODE_MACRO, node->line, node->a, NULL);
-        node->a->value = jinja_string_of(p->run, "caller");
+            jinja_fail(p->r, "expected call");
     }
     p->uses_caller = false;
     p->n_loops = 0;
-    *(node->kind == NODE_CALL_BLOCK ? &node->a->c : &node->c) = parse_block(p, end);
-    (node->kind == NODE_CALL_BLOCK ? node->a : node)->op = p->uses_caller;
+    macro->c = parse_block(p, is_call ? "endcall" : "endmacro");
+    jinja_next(p);
+    macro->op = p->uses_caller;
     p->uses_caller |= uses_caller;
     p->n_loops = n_loops;
-    return node;
+    if (is_call)
+        node->a = macro;
+    else
+        *node = *macro;
 }
 
-static struct node *parse_macro(struct parser *p, struct node *node)
+static void parse_filter_block(struct parser *p, struct node *node)
 {
-    node->value = jinja_expect_name(p);
-    if (!jinja_is_op(p, '('))
-        jinja_fail_token(p, "'('");
-    return parse_macro_rest(p, node, "endmacro");
-}
-
-static struct node *parse_call(struct parser *p, struct node *node)
-{
-    return parse_macro_rest(p, node, "endcall");
-}
-
-static struct node *parse_filter_block(struct parser *p, struct node *node)
-{
-    node->b = jinja_parse_filter(p, NULL);
-    while (jinja_skip_op(p, '|'))
+    do
         node->b = jinja_parse_filter(p, node->b);
+    while (jinja_skip(p, "|"));
     node->c = parse_block(p, "endfilter");
-    return node;
+    jinja_next(p);
 }
 
-static struct node *parse_generation(struct parser *p, struct node *node)
+static void parse_generation(struct parser *p, struct node *node)
 {
     node->c = parse_block(p, "endgeneration");
-    return node;
+    jinja_next(p);
 }
 
-static struct node *parse_jump(struct parser *p, struct node *node)
+static void parse_jump(struct parser *p, struct node *node)
 {
+    (void)node;
     if (p->n_loops == 0)
-        jinja_fail(p->run, "break and continue need a loop around them");
-    return node;
+        jinja_fail(p->r, "break and continue need a loop around them");
 }
 
 static struct node *parse_statement(struct parser *p)
@@ -179,13 +148,13 @@ static struct node *parse_statement(struct parser *p)
     static const struct {
         const char *name;
         enum node_kind kind;
-        struct node *(*parse)(struct parser *p, struct node *node);
+        void (*parse)(struct parser *p, struct node *node);
     } statements[] = {
         {"set", NODE_SET, parse_set},
         {"if", NODE_IF, parse_if},
         {"for", NODE_FOR, parse_for},
         {"macro", NODE_MACRO, parse_macro},
-        {"call", NODE_CALL_BLOCK, parse_call},
+        {"call", NODE_CALL_BLOCK, parse_macro},
         {"filter", NODE_FILTER_BLOCK, parse_filter_block},
         {"generation", NODE_GENERATION, parse_generation},
         {"break", NODE_BREAK, parse_jump},
@@ -193,17 +162,20 @@ static struct node *parse_statement(struct parser *p)
     };
     const struct token token = p->token;
 
-    jinja_expect(p, TOKEN_NAME, "the name of a tag");
+    jinja_expect_type(p, TOKEN_NAME, "the name of a tag");
     for (size_t i = 0; i < JINJA_COUNT(statements); i++) {
-        if (jinja_is_name(&token, statements[i].name))
-            return statements[i].parse(p,
-                                       jinja_make(p, statements[i].kind, token.line, NULL, NULL));
+        if (jinja_token_is(&token, statements[i].name)) {
+            struct node *node = jinja_make(p, statements[i].kind, token.line, NULL, NULL);
+
+            statements[i].parse(p, node);
+            return node;
+        }
     }
-    p->run->line = token.line;
-    jinja_fail(p->run,
+    p->r->line = token.line;
+    jinja_fail(p->r,
                "Encountered unknown tag '%.*s', which is misplaced or not supported; use "
                "--chat-template NAME",
-               JINJA_SHORT(token.value.text));
+               token.n > 100 ? 100 : (int)token.n, token.bytes);
 }
 
 static struct node *parse_body(struct parser *p, const char *ends)
@@ -211,70 +183,66 @@ static struct node *parse_body(struct parser *p, const char *ends)
     struct node *body = NULL, **end = &body;
     const unsigned line = p->token.line;
 
-    jinja_enter(p->run, JINJA_MAX_PARSE_DEPTH);
-    while (p->token.type != TOKEN_END) {
+    jinja_enter(p->r, JINJA_MAX_PARSE_DEPTH);
+    for (; p->token.type != TOKEN_END; end = *end ? &(*end)->next : end) {
         const struct token token = p->token;
 
         jinja_next(p);
-        if (token.type == TOKEN_DATA) {
+        if (token.type == TOKEN_DATA && token.value.text->n) {
             *end = jinja_make(p, NODE_PRINT, token.line,
                               jinja_make_value(p, NODE_CONSTANT, token.line, token.value), NULL);
         } else if (token.type == TOKEN_PRINT_BEGIN) {
-            *end = jinja_make(p, NODE_PRINT, p->token.line,
-                              jinja_parse_tuple(p, jinja_parse_expression, "", false), NULL);
-            jinja_expect(p, TOKEN_PRINT_END, "token 'end of print statement'");
-        } else {
-            if (jinja_is_one_of(&p->token, ends)) {
-                jinja_leave(p->run);
-                return body;
-            }
+            *end = jinja_make(p, NODE_PRINT, p->token.line, NULL, NULL);
+            (*end)->a = jinja_parse_tuple(p, jinja_parse_expression, "");
+            jinja_expect_type(p, TOKEN_PRINT_END, "token 'end of print statement'");
+        } else if (token.type == TOKEN_BLOCK_BEGIN) {
+            if (jinja_at(p, ends))
+                break;
             *end = parse_statement(p);
-            jinja_expect(p, TOKEN_BLOCK_END, "token 'end of statement block'");
+            jinja_expect_type(p, TOKEN_BLOCK_END, "token 'end of statement block'");
         }
-        end = &(*end)->next;
     }
-    p->run->line = p->lexer.line;
-    if (*ends)
-        jinja_fail(p->run, "Unexpected end of template: the tag on line %u needs one of: %s", line,
+    p->r->line = p->lexer.line;
+    if (*ends && p->token.type == TOKEN_END)
+        jinja_fail(p->r, "Unexpected end of template: the tag on line %u needs one of: %s", line,
                    ends);
-    jinja_leave(p->run);
+    p->r->depth--;
     return body;
 }
 
 /* Fail for an unknown filter or test, unless it is in a condition and may never be reached, as in
  * jinja2. */
-static void check_names(struct run *run, const struct node *node, bool is_conditional)
+static void check_names(struct run *r, const struct node *node, bool is_conditional)
 {
-    jinja_enter(run, JINJA_MAX_DEPTH);
+    jinja_enter(r, JINJA_MAX_DEPTH);
     for (; node; node = node->next) {
-        const bool opens = node->kind == NODE_IF || node->kind == NODE_CONDITION;
+        const bool here = is_conditional || node->kind == NODE_IF || node->kind == NODE_CONDITION;
         /* The body of a loop or macro is compiled on its own; what stands before it is not. */
-        const bool has_body =
-            node->kind >= NODE_FOR && node->kind <= NODE_GENERATION && node->kind != NODE_SET;
-        const bool here = opens || is_conditional, inner = has_body ? false : here;
+        const bool inner = here && (node->kind < NODE_FOR || node->kind > NODE_GENERATION);
+        const bool is_before = node->kind == NODE_FOR || node->kind == NODE_CALL_BLOCK;
 
-        if ((node->kind == NODE_FILTER || node->kind == NODE_TEST) && !node->builtin &&
-            !is_conditional)
-            jinja_fail_unknown(run, node);
-        check_names(run, node->a, inner);
-        check_names(run, node->b,
-                    node->kind == NODE_FOR || node->kind == NODE_CALL_BLOCK ? here : inner);
-        check_names(run, node->c, inner);
-        check_names(run, node->d, inner);
-        check_names(run, node->e, inner);
+        r->line = node->line;
+        if ((node->kind == NODE_FILTER || node->kind == NODE_TEST) && !node->builtin && !here)
+            jinja_fail_unknown(r, node->kind == NODE_TEST ? JINJA_TEST : JINJA_FILTER,
+                               node->value.text);
+        check_names(r, node->a, inner);
+        check_names(r, node->b, is_before ? here : inner);
+        check_names(r, node->c, inner);
+        check_names(r, node->d, inner);
+        check_names(r, node->e, inner);
     }
-    jinja_leave(run);
+    r->depth--;
 }
 
-struct node *jinja_parse(struct run *run, const char *source, size_t n_bytes)
+struct node *jinja_parse(struct run *r, const char *source, size_t n_bytes)
 {
-    struct parser *p = jinja_alloc(run, sizeof *p);
+    struct parser *p = jinja_alloc(r, sizeof *p);
     struct node *body;
 
-    p->run = run;
-    p->lexer = jinja_lexer(run, source, n_bytes);
+    p->r = r;
+    p->lexer = jinja_lexer(r, source, n_bytes);
     jinja_next(p);
     body = parse_body(p, "");
-    check_names(run, body, false);
+    check_names(r, body, false);
     return body;
 }

@@ -8,227 +8,215 @@
 #include <string.h>
 #include <unictype.h>
 
-void jinja_float_text(double number, char text[32])
+struct printer {
+    struct run *r;
+    struct text *out;
+    const struct jinja_json_style *json; /* NULL: repr() */
+};
+
+/* Write a number as repr() of a float does. */
+static void add_float(const struct printer *p, double number)
 {
-    char digits[32], *end;
-    int exponent, n;
+    char digits[32];
+    int exponent, n, precision = 0;
 
     if (!isfinite(number)) {
-        snprintf(text, 32, "%s", isnan(number) ? "nan" : number < 0 ? "-inf" : "inf");
+        jinja_add_string(p->r, p->out, number < 0 ? "-" : "");
+        jinja_add_string(p->r, p->out,
+                         isnan(number) ? p->json ? "NaN" : "nan"
+                         : p->json     ? "Infinity"
+                                       : "inf");
         return;
     }
-    for (int precision = 0; precision < 17; precision++) {
+    do
         snprintf(digits, sizeof digits, "%.*e", precision, number);
-        if (strtod(digits, &end) == number)
-            break;
-    }
+    while (strtod(digits, NULL) != number && precision++ < 16);
     exponent = atoi(strchr(digits, 'e') + 1);
-    n = (int)strcspn(digits + (number < 0 || signbit(number)), "e") - 1;
-    n = n > 0 ? n : 1; /* significant digits */
-    if (exponent >= 16 || exponent < -4)
-        snprintf(text, 32, "%s", digits);
-    else
-        snprintf(text, 32, "%.*f", n - 1 - exponent > 1 ? n - 1 - exponent : 1, number);
+    n = precision - exponent; /* digits after the point */
+    if (exponent < 16 && exponent >= -4)
+        snprintf(digits, sizeof digits, "%.*f", n > 1 ? n : 1, number);
+    jinja_add_string(p->r, p->out, digits);
 }
 
 /* Write a control or other character as \n, \xNN, \uNNNN or \UNNNNNNNN. */
-static void add_escape(struct run *run, struct builder *builder, uint32_t character,
-                       unsigned char mark, bool is_json)
+static void add_escape(const struct printer *p, uint32_t character, char mark)
 {
-    static const char letters[] = "tnrbf\\\"'", controls[] = "\t\n\r\b\f\\\"'";
+    static const char letters[] = "tnr\\\"'bf", controls[] = "\t\n\r\\\"'\b\f";
     const char *control = character && character < 128 ? strchr(controls, (int)character) : NULL;
     char text[16];
 
-    if (control && (is_json || character != '\b') && (is_json || character != '\f'))
+    if (control && (p->json || control - controls < 6))
         snprintf(text, sizeof text, "\\%c", letters[control - controls]);
-    else if (is_json && character > 0xffff)
+    else if (p->json && character > 0xffff)
         snprintf(text, sizeof text, "\\u%04x\\u%04x", 0xd7c0 + (character >> 10),
                  0xdc00 | (character & 0x3ff));
+    else if (character > 0xffff)
+        snprintf(text, sizeof text, "\\U%08x", character);
     else
-        snprintf(text, sizeof text,
-                 is_json || character > 0xff ? character > 0xffff ? "\\U%08x" : "\\u%04x"
-                                             : "\\x%02x",
-                 character);
+        snprintf(text, sizeof text, p->json || character > 0xff ? "\\u%04x" : "\\x%02x", character);
     for (const char *at = text; *at; at++)
-        jinja_add_char(run, builder, (unsigned char)*at, mark);
+        jinja_add_char(p->r, p->out, (unsigned char)*at, mark);
 }
 
-static bool is_printable(uint32_t character)
+static void add_quoted(const struct printer *p, const struct text *text)
 {
-    return character == ' ' ||
-           !uc_is_general_category_withtable(character, UC_CATEGORY_MASK_C | UC_CATEGORY_MASK_Z);
-}
-
-static void add_quoted(struct run *run, struct builder *builder, const struct text *text,
-                       const struct jinja_json_style *json)
-{
-    const bool has_single = memchr(text->bytes, '\'', text->n_bytes),
-               has_double = memchr(text->bytes, '"', text->n_bytes);
-    const unsigned char quote = json || (has_single && !has_double) ? '"' : '\'';
+    const bool has_single = memchr(text->bytes, '\'', text->n),
+               has_double = memchr(text->bytes, '"', text->n);
+    const unsigned char quote = p->json || (has_single && !has_double) ? '"' : '\'';
     size_t plain = 0, next;
 
-    jinja_charge(run, text->n_bytes / 8);
-    jinja_add_char(run, builder, quote, 0);
-    for (size_t at = 0; at < text->n_bytes; at = next) {
-        uint32_t character;
+    jinja_charge(p->r, text->n / 8);
+    jinja_add_char(p->r, p->out, quote, 0);
+    for (size_t at = 0; at < text->n; at = next) {
+        uint32_t c;
         bool is_plain;
 
-        next = jinja_next_char(text, at, &character);
-        is_plain = json ? character >= 0x20 && !(json->is_ascii && character > 0x7e)
-                        : is_printable(character);
-        if (is_plain && character != quote && character != '\\')
+        next = jinja_next_char(text, at, &c);
+        is_plain = p->json ? c >= 0x20 && !(p->json->is_ascii && c > 0x7e)
+                           : c == ' ' || !uc_is_general_category_withtable(
+                                             c, UC_CATEGORY_MASK_C | UC_CATEGORY_MASK_Z);
+        if (is_plain && c != quote && c != '\\')
             continue;
-        jinja_add(run, builder, text->bytes + plain, at - plain,
-                  text->marks ? text->marks + plain : NULL);
-        add_escape(run, builder, character, text->marks ? text->marks[at] : 0, json);
+        jinja_add_part(p->r, p->out, text, plain, at);
+        add_escape(p, c, text->marks[at]);
         plain = next;
     }
-    jinja_add(run, builder, text->bytes + plain, text->n_bytes - plain,
-              text->marks ? text->marks + plain : NULL);
-    jinja_add_char(run, builder, quote, 0);
+    jinja_add_part(p->r, p->out, text, plain, text->n);
+    jinja_add_char(p->r, p->out, quote, 0);
 }
 
-static void add_value(struct run *run, struct builder *builder, struct value value,
-                      const struct jinja_json_style *json, int64_t level);
+static void add_value(const struct printer *p, struct value value, int64_t level);
 
-static void add_key(struct run *run, struct builder *builder, struct value key,
-                    const struct jinja_json_style *json)
+static void add_key(const struct printer *p, struct value key)
 {
-    const bool is_quoted = !json || key.type == JINJA_STRING;
+    const char *quote = p->json && key.type != JINJA_STRING ? "\"" : "";
 
-    if (json && (key.type == JINJA_TUPLE || key.type == JINJA_UNDEFINED))
-        jinja_fail(run, "keys must be str, int, float, bool or None, not %s", jinja_type_name(key));
-    jinja_add_string(run, builder, is_quoted ? "" : "\"");
-    add_value(run, builder, key, json, 0);
-    jinja_add_string(run, builder, is_quoted ? "" : "\"");
+    if (p->json && (key.type == JINJA_TUPLE || key.type == JINJA_UNDEFINED))
+        jinja_fail(p->r, "keys must be str, int, float, bool or None, not %s",
+                   jinja_type_name(key));
+    jinja_add_string(p->r, p->out, quote);
+    add_value(p, key, 0);
+    jinja_add_string(p->r, p->out, quote);
 }
 
-static void add_line(struct run *run, struct builder *builder, const struct jinja_json_style *json,
-                     int64_t level)
+static void add_line(const struct printer *p, int64_t level)
 {
-    if (!json || !json->indent)
-        return;
-    jinja_add_string(run, builder, "\n");
-    jinja_add_times(run, builder, json->indent, level);
+    if (p->json && p->json->indent) {
+        jinja_add_string(p->r, p->out, "\n");
+        jinja_add_times(p->r, p->out, p->json->indent, level);
+    }
 }
 
-static void add_items(struct run *run, struct builder *builder, struct value value,
-                      const struct jinja_json_style *json, int64_t level)
+static void add_separator(const struct printer *p, const struct text *json, const char *plain)
 {
-    const bool is_dict = value.type == JINJA_DICT || value.type == JINJA_NAMESPACE,
-               is_tuple = value.type == JINJA_TUPLE && !json;
+    if (json)
+        jinja_add_text(p->r, p->out, json);
+    else
+        jinja_add_string(p->r, p->out, plain);
+}
+
+static void add_items(const struct printer *p, struct value value, int64_t level)
+{
+    static const char *const brackets[][2] = {
+        [JINJA_LIST] = {"[", "]"},
+        [JINJA_TUPLE] = {"(", ")"},
+        [JINJA_KEYS] = {"dict_keys([", "])"},
+        [JINJA_VALUES] = {"dict_values([", "])"},
+        [JINJA_ITEMS] = {"dict_items([", "])"},
+        [JINJA_DICT] = {"{", "}"},
+        [JINJA_NAMESPACE] = {"<Namespace {", "}>"},
+    };
+    const bool is_dict = value.type == JINJA_DICT || value.type == JINJA_NAMESPACE;
+    const enum jinja_type type = p->json && !is_dict ? JINJA_LIST : value.type;
     const struct list *items =
-        is_dict ? jinja_dict_view(run, value.dict, "dict_items").list : value.list;
+        is_dict ? jinja_view(p->r, value.dict, JINJA_ITEMS).list : value.list;
 
-    if (is_dict && json && json->has_sorted_keys)
-        items = jinja_sorted(run, items, jinja_absent(), true, false);
-    jinja_add_string(run, builder, is_dict ? "{" : is_tuple ? "(" : "[");
+    if (p->json && is_dict && p->json->has_sorted_keys)
+        items = jinja_sorted(p->r, items, jinja_absent, true, false);
+    jinja_add_string(p->r, p->out, brackets[type][0]);
     for (size_t i = 0; i < items->count; i++) {
-        const struct value *pair = is_dict ? items->items[i].list->items : NULL;
+        const struct value item = items->items[i];
 
-        if (i > 0 && json)
-            jinja_add_text(run, builder, json->item_separator);
-        else if (i > 0)
-            jinja_add_string(run, builder, ", ");
-        add_line(run, builder, json, level + 1);
-        if (pair) {
-            add_key(run, builder, pair[0], json);
-            if (json)
-                jinja_add_text(run, builder, json->key_separator);
-            else
-                jinja_add_string(run, builder, ": ");
+        if (i > 0)
+            add_separator(p, p->json ? p->json->item_separator : NULL, ", ");
+        add_line(p, level + 1);
+        if (is_dict) {
+            add_key(p, item.list->items[0]);
+            add_separator(p, p->json ? p->json->key_separator : NULL, ": ");
         }
-        add_value(run, builder, pair ? pair[1] : items->items[i], json, level + 1);
+        add_value(p, is_dict ? item.list->items[1] : item, level + 1);
     }
     if (items->count)
-        add_line(run, builder, json, level);
-    jinja_add_string(run, builder,
-                     is_dict             ? "}"
-                     : !is_tuple         ? "]"
-                     : items->count == 1 ? ",)"
-                                         : ")");
+        add_line(p, level);
+    jinja_add_string(p->r, p->out, type == JINJA_TUPLE && items->count == 1 ? "," : "");
+    jinja_add_string(p->r, p->out, brackets[type][1]);
 }
 
-/* Write a value as JSON, or as repr() does if `json` is NULL. */
-static void add_value(struct run *run, struct builder *builder, struct value value,
-                      const struct jinja_json_style *json, int64_t level)
+static void add_value(const struct printer *p, struct value value, int64_t level)
 {
-    const char *end = "";
-    char text[64] = "";
+    const bool is_markup = value.type == JINJA_STRING && value.text->is_markup && !p->json;
+    const bool is_true = jinja_truth(value);
+    char digits[32];
 
-    jinja_charge(run, 1);
-    jinja_enter(run, JINJA_MAX_DEPTH);
-    if (json && (value.type == JINJA_UNDEFINED || value.type == JINJA_VIEW ||
-                 value.type == JINJA_NAMESPACE || value.type >= JINJA_GENERATOR ||
-                 value.type == JINJA_RANGE))
-        jinja_fail(run, "Object of type %s is not JSON serializable", jinja_type_name(value));
+    jinja_charge(p->r, 1);
+    jinja_enter(p->r, JINJA_MAX_DEPTH);
+    if (p->json &&
+        (value.type == JINJA_UNDEFINED || (value.type > JINJA_TUPLE && value.type != JINJA_DICT)))
+        jinja_fail(p->r, "Object of type %s is not JSON serializable", jinja_type_name(value));
     switch (value.type) {
     case JINJA_NONE:
-        jinja_add_string(run, builder, json ? "null" : "None");
+        jinja_add_string(p->r, p->out, p->json ? "null" : "None");
         break;
     case JINJA_UNDEFINED:
-        jinja_add_string(run, builder, "Undefined");
+        jinja_add_string(p->r, p->out, "Undefined");
         break;
     case JINJA_BOOL:
-        jinja_add_string(run, builder,
-                         json            ? value.integer ? "true" : "false"
-                         : value.integer ? "True"
-                                         : "False");
+        jinja_add_string(p->r, p->out,
+                         p->json   ? is_true ? "true" : "false"
+                         : is_true ? "True"
+                                   : "False");
         break;
     case JINJA_INT:
-        snprintf(text, sizeof text, "%" PRId64, value.integer);
+        snprintf(digits, sizeof digits, "%" PRId64, value.integer);
+        jinja_add_string(p->r, p->out, digits);
         break;
     case JINJA_BIG:
-        jinja_add_text(run, builder, value.text);
+        jinja_add_text(p->r, p->out, value.text);
         break;
     case JINJA_FLOAT:
-        jinja_float_text(value.number, text);
-        if (json && !isfinite(value.number))
-            snprintf(text, sizeof text, "%s",
-                     isnan(value.number) ? "NaN"
-                     : value.number < 0  ? "-Infinity"
-                                         : "Infinity");
+        add_float(p, value.number);
         break;
     case JINJA_STRING:
-        jinja_add_string(run, builder, value.text->is_markup && !json ? "Markup(" : "");
-        add_quoted(run, builder, value.text, json);
-        end = value.text->is_markup && !json ? ")" : "";
+        jinja_add_string(p->r, p->out, is_markup ? "Markup(" : "");
+        add_quoted(p, value.text);
+        jinja_add_string(p->r, p->out, is_markup ? ")" : "");
         break;
-    case JINJA_NAMESPACE:
-    case JINJA_VIEW:
-        jinja_add_string(run, builder, value.type == JINJA_VIEW ? value.list->kind : "<Namespace");
-        end = value.type == JINJA_VIEW ? ")" : ">";
-        jinja_add_string(run, builder, value.type == JINJA_VIEW ? "(" : " "); /* fall through */
     case JINJA_LIST:
     case JINJA_TUPLE:
+    case JINJA_KEYS:
+    case JINJA_VALUES:
+    case JINJA_ITEMS:
     case JINJA_DICT:
-        add_items(run, builder, value, json, level);
+    case JINJA_NAMESPACE:
+        add_items(p, value, level);
         break;
     default:
-        jinja_fail(run, "a value of type %s has no text", jinja_type_name(value));
+        jinja_fail(p->r, "a value of type %s has no text", jinja_type_name(value));
     }
-    jinja_add_string(run, builder, text);
-    jinja_add_string(run, builder, end);
-    jinja_leave(run);
+    p->r->depth--;
 }
 
-struct text *jinja_repr(struct run *run, struct value value)
-{
-    return jinja_to_json(run, value, NULL);
-}
-
-struct text *jinja_str(struct run *run, struct value value)
+struct text *jinja_str(struct run *r, struct value value)
 {
     if (value.type == JINJA_STRING)
         return value.text;
-    return value.type == JINJA_UNDEFINED ? jinja_text_make(run, "", 0) : jinja_repr(run, value);
+    return value.type == JINJA_UNDEFINED ? jinja_text(r, "", 0) : jinja_to_json(r, value, NULL);
 }
 
-struct text *jinja_to_json(struct run *run, struct value value,
-                           const struct jinja_json_style *style)
+struct text *jinja_to_json(struct run *r, struct value value, const struct jinja_json_style *style)
 {
-    struct builder *builder = jinja_builder(run);
+    const struct printer printer = {r, jinja_text(r, "", 0), style};
 
-    add_value(run, builder, value, style, 0);
-    return jinja_built(run, builder);
+    add_value(&printer, value, 0);
+    return printer.out;
 }

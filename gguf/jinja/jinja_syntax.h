@@ -1,51 +1,8 @@
-/* Syntax of templates: tokens, and the tree that the parser makes of them; internal to gguf/jinja/.
- */
+/* Syntax of templates: the tree that the parser makes, and tokens; internal to gguf/jinja/. */
 #ifndef GGUFS_JINJA_SYNTAX_H
 #define GGUFS_JINJA_SYNTAX_H
 
-#include "gguf/jinja/jinja_values.h"
-
-/* ---- tokens ---- */
-
-enum token_type {
-    TOKEN_END,
-    TOKEN_DATA,
-    TOKEN_PRINT_BEGIN,
-    TOKEN_PRINT_END,
-    TOKEN_BLOCK_BEGIN,
-    TOKEN_BLOCK_END,
-    TOKEN_NAME,
-    TOKEN_STRING,
-    TOKEN_NUMBER,
-    TOKEN_OPERATOR,
-};
-
-/* An operator of one or two characters. */
-#define OPERATOR(a, b) ((unsigned)(a) | (unsigned)(b) << 8)
-
-struct token {
-    enum token_type type;
-    unsigned op;
-    unsigned line;
-    struct value value; /* of data, names, strings and numbers */
-};
-
-struct lexer {
-    const char *at, *end;
-    unsigned line;
-    unsigned n_open;
-    char closers[JINJA_MAX_PARSE_DEPTH]; /* of open brackets */
-    enum { LEXER_TEXT, LEXER_PRINT, LEXER_BLOCK } state;
-    bool is_at_line_start;
-    bool has_queued;
-    struct token queued;
-};
-
-/* Copy the source with normal line ends, without the last one. Fails if it is not UTF-8. */
-struct lexer jinja_lexer(struct run *run, const char *source, size_t n_bytes);
-struct token jinja_lex(struct run *run, struct lexer *lexer);
-
-/* ---- tree ---- */
+#include "gguf/jinja/jinja_run.h"
 
 enum node_kind {
     /* expressions */
@@ -56,7 +13,6 @@ enum node_kind {
     NODE_DICT,     /* a: pairs (a: key, b: value) */
     NODE_PAIR,
     NODE_BINARY,    /* op, a, b */
-    NODE_CONCAT,    /* a: items */
     NODE_COMPARE,   /* a; b: operands (op, a) */
     NODE_AND,       /* a, b */
     NODE_OR,        /* a, b */
@@ -73,9 +29,9 @@ enum node_kind {
     NODE_SPREAD,    /* an argument: op '*' or '**', a */
     /* statements */
     NODE_PRINT,      /* a */
-    NODE_IF,         /* a: test, b: body, c: else, which is a NODE_IF with op 1 for elif */
-    NODE_FOR,        /* a: target, b: iterable, c: body, d: else, e: test */
     NODE_SET,        /* a: target, b */
+    NODE_IF,         /* a: test, b: body, c: else, which is a NODE_IF for elif */
+    NODE_FOR,        /* a: target, b: iterable, c: body, d: else, e: test */
     NODE_SET_BLOCK,  /* a: target, b: filter or NULL, c: body */
     NODE_MACRO,      /* value: name, a: parameters (value: name, a: default), c: body, op 1: it uses
                         caller */
@@ -102,6 +58,82 @@ struct jinja_template {
     bool has_content; /* the word "content" stands in the template */
 };
 
-struct node *jinja_parse(struct run *run, const char *source, size_t n_bytes);
+struct node *jinja_parse(struct run *r, const char *source, size_t n_bytes);
+/* Run statements or evaluate an expression. A statement returns JINJA_ABSENT. */
+struct value jinja_evaluate(struct run *r, const struct node *node);
+void jinja_run_body(struct run *r, const struct node *body);
+
+/* ---- tokens ---- */
+
+enum token_type {
+    TOKEN_END,
+    TOKEN_DATA,
+    TOKEN_PRINT_BEGIN,
+    TOKEN_PRINT_END,
+    TOKEN_BLOCK_BEGIN,
+    TOKEN_BLOCK_END,
+    TOKEN_STRING,
+    TOKEN_NUMBER,
+    TOKEN_NAME,
+    TOKEN_OPERATOR,
+};
+
+struct token {
+    enum token_type type;
+    unsigned line;
+    const char *bytes; /* of names and operators */
+    size_t n;
+    struct value value; /* of data, strings and numbers */
+};
+
+struct lexer {
+    const char *at, *end;
+    unsigned line;
+    bool is_line_start;
+    enum { LEXER_TEXT, LEXER_TAG, LEXER_PRINT, LEXER_BLOCK } state;
+    unsigned n_open;
+    char closers[JINJA_MAX_PARSE_DEPTH]; /* of open brackets */
+};
+
+struct parser {
+    struct run *r;
+    struct lexer lexer;
+    struct token token, ahead;
+    bool has_ahead;
+    unsigned n_loops; /* around the current place */
+    bool uses_caller; /* in the macro around the current place */
+};
+
+/* Copy the source with normal line ends, without the last one. Fails if it is not UTF-8. */
+struct lexer jinja_lexer(struct run *r, const char *source, size_t n_bytes);
+void jinja_next(struct parser *p);
+const struct token *jinja_look(struct parser *p);
+/* Return true if the token is a name or operator of a list like "else endif". */
+bool jinja_token_is(const struct token *token, const char *words);
+#define jinja_at(p, words) jinja_token_is(&(p)->token, words)
+/* Move on if the token is one of the words. */
+bool jinja_skip(struct parser *p, const char *words);
+_Noreturn void jinja_fail_token(struct parser *p, const char *expected);
+void jinja_expect(struct parser *p, const char *op, const char *expected);
+void jinja_expect_type(struct parser *p, enum token_type type, const char *expected);
+
+/* ---- expressions ---- */
+
+typedef struct node *parse_function(struct parser *p);
+
+struct node *jinja_make(struct parser *p, enum node_kind kind, unsigned line, struct node *a,
+                        struct node *b);
+struct node *jinja_make_value(struct parser *p, enum node_kind kind, unsigned line,
+                              struct value value);
+/* Make a node with the name at the current place. */
+struct node *jinja_make_named(struct parser *p, enum node_kind kind, struct node *a);
+/* Parse items of a list, dict, call or subscript up to the closing bracket. */
+struct node *jinja_parse_items(struct parser *p, const char *close, parse_function *parse);
+/* `ends` are names that may follow a trailing comma; ")" allows an empty tuple, too. */
+struct node *jinja_parse_tuple(struct parser *p, parse_function *parse, const char *ends);
+struct node *jinja_parse_expression(struct parser *p);
+struct node *jinja_parse_or(struct parser *p);
+struct node *jinja_parse_primary(struct parser *p);
+struct node *jinja_parse_filter(struct parser *p, struct node *subject);
 
 #endif

@@ -1,13 +1,101 @@
-/* Values: lists, dicts, equality and order, as in Python. */
+/* Memory, limits and errors of a run; lists, dicts, equality and order, as in Python. */
 #include "gguf/jinja/jinja_run.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistr.h>
 
-/* Dicts with more entries have a hash table. */
-#define MAX_LINEAR 8
+#define CHUNK_BYTES 65536
+
+struct chunk {
+    struct chunk *next;
+    size_t used, room;
+    _Alignas(16) char bytes[];
+};
+
+/* ---- runs ---- */
+
+void jinja_fail(struct run *r, const char *format, ...)
+{
+    char *text = r->error->text;
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof r->error->text, format, arguments);
+    va_end(arguments);
+    /* The cut may have left a part of a character. */
+    for (const uint8_t *bad; (bad = u8_check((uint8_t *)text, strlen(text)));)
+        text[bad - (uint8_t *)text] = '\0';
+    r->error->line = r->line;
+    longjmp(r->failed, 1);
+}
+
+const char *jinja_format(struct run *r, const char *format, ...)
+{
+    char *text = jinja_alloc(r, 300);
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, 300, format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+void *jinja_alloc(struct run *r, size_t n_bytes)
+{
+    struct chunk *chunk = r->chunks;
+    const size_t n = (n_bytes + 15) / 16 * 16;
+
+    if (n_bytes > JINJA_MAX_MEMORY_BYTES)
+        jinja_fail(r, "text or list too long: it needs more than %u MiB of memory",
+                   JINJA_MAX_MEMORY_BYTES >> 20);
+    if (!chunk || chunk->room - chunk->used < n) {
+        const size_t room = n > CHUNK_BYTES ? n : CHUNK_BYTES;
+        /* A large block must not hide the free part of the first chunk. */
+        struct chunk **place = chunk && n > CHUNK_BYTES / 2 ? &chunk->next : &r->chunks;
+
+        if (room > JINJA_MAX_MEMORY_BYTES - r->memory_bytes)
+            jinja_fail(r, "texts and lists need more than %u MiB of memory",
+                       JINJA_MAX_MEMORY_BYTES >> 20);
+        chunk = calloc(1, sizeof *chunk + room);
+        if (!chunk)
+            jinja_fail(r, "out of memory");
+        r->memory_bytes += room;
+        chunk->room = room;
+        chunk->next = *place;
+        *place = chunk;
+    }
+    chunk->used += n;
+    return chunk->bytes + chunk->used - n;
+}
+
+void jinja_free_chunks(struct chunk *chunks)
+{
+    while (chunks) {
+        struct chunk *next = chunks->next;
+
+        free(chunks);
+        chunks = next;
+    }
+}
+
+void jinja_charge(struct run *r, uint64_t n)
+{
+    r->steps += n;
+    if (r->steps > JINJA_MAX_STEPS)
+        jinja_fail(r, "more than %u steps", JINJA_MAX_STEPS);
+}
+
+void jinja_enter(struct run *r, unsigned limit)
+{
+    if (++r->depth > limit)
+        jinja_fail(r, "nesting or recursion deeper than %u levels", limit);
+}
+
+/* ---- types ---- */
 
 const char *jinja_type_name(struct value value)
 {
@@ -22,6 +110,9 @@ const char *jinja_type_name(struct value value)
         [JINJA_LIST] = "list",
         [JINJA_TUPLE] = "tuple",
         [JINJA_RANGE] = "range",
+        [JINJA_KEYS] = "dict_keys",
+        [JINJA_VALUES] = "dict_values",
+        [JINJA_ITEMS] = "dict_items",
         [JINJA_DICT] = "dict",
         [JINJA_NAMESPACE] = "Namespace",
         [JINJA_GENERATOR] = "generator",
@@ -30,229 +121,261 @@ const char *jinja_type_name(struct value value)
         [JINJA_FUNCTION] = "builtin_function_or_method",
     };
 
-    return value.type == JINJA_VIEW ? value.list->kind : names[value.type];
+    return names[value.type];
 }
 
-/* ---- undefined ---- */
-
-struct value jinja_undefined(struct run *run, struct value owner, struct value name)
+struct value jinja_undefined(struct run *r, const char *hint, struct value owner, struct value name)
 {
-    struct undefined *undefined = jinja_alloc(run, sizeof *undefined);
+    struct undefined *undefined = jinja_alloc(r, sizeof *undefined);
 
-    *undefined = (struct undefined){NULL, owner, name};
+    *undefined = (struct undefined){hint, owner, name};
     return (struct value){.type = JINJA_UNDEFINED, .undefined = undefined};
 }
 
-struct value jinja_undefined_because(struct run *run, const char *format, ...)
-{
-    struct value value = jinja_undefined(run, jinja_none(), jinja_none());
-    char hint[300];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(hint, sizeof hint, format, arguments);
-    va_end(arguments);
-    value.undefined->hint = memcpy(jinja_alloc(run, sizeof hint), hint, sizeof hint);
-    return value;
-}
-
-void jinja_fail_undefined(struct run *run, struct value value)
+void jinja_need_defined(struct run *r, struct value value)
 {
     const struct undefined *undefined = value.undefined;
     const struct text *name;
 
+    if (value.type != JINJA_UNDEFINED)
+        return;
     if (undefined->hint)
-        jinja_fail(run, "%s", undefined->hint);
-    name = jinja_str(run, undefined->name);
+        jinja_fail(r, "%s", undefined->hint);
+    name = jinja_str(r, undefined->name);
     if (undefined->owner.type == JINJA_ABSENT)
-        jinja_fail(run, "'%.*s' is undefined", JINJA_SHORT(name));
+        jinja_fail(r, "'%.*s' is undefined", JINJA_SHORT(name));
     if (undefined->name.type != JINJA_STRING)
-        jinja_fail(run, "%s object has no element %.*s", jinja_type_name(undefined->owner),
+        jinja_fail(r, "%s object has no element %.*s", jinja_type_name(undefined->owner),
                    JINJA_SHORT(name));
-    jinja_fail(run,
-               undefined->owner.type == JINJA_NONE ? "'%s' has no attribute '%.*s'"
-                                                   : "'%s object' has no attribute '%.*s'",
-               undefined->owner.type == JINJA_NONE ? "None" : jinja_type_name(undefined->owner),
+    if (undefined->owner.type == JINJA_NONE)
+        jinja_fail(r, "'None' has no attribute '%.*s'", JINJA_SHORT(name));
+    jinja_fail(r, "'%s object' has no attribute '%.*s'", jinja_type_name(undefined->owner),
                JINJA_SHORT(name));
+}
+
+struct text *jinja_need_text(struct run *r, struct value value)
+{
+    jinja_need_defined(r, value);
+    if (value.type != JINJA_STRING)
+        jinja_fail(r, "expected str, got %s", jinja_type_name(value));
+    return value.text;
+}
+
+int64_t jinja_need_int(struct run *r, struct value value, int64_t if_absent)
+{
+    if (value.type == JINJA_ABSENT)
+        return if_absent;
+    if (!jinja_is_integer(value))
+        jinja_fail(r, "'%s' object cannot be interpreted as an integer", jinja_type_name(value));
+    return value.integer;
 }
 
 bool jinja_truth(struct value value)
 {
-    switch (value.type) {
-    case JINJA_ABSENT:
-    case JINJA_UNDEFINED:
-    case JINJA_NONE:
+    if (value.type <= JINJA_NONE)
         return false;
-    case JINJA_BOOL:
-    case JINJA_INT:
-        return value.integer != 0;
-    case JINJA_FLOAT:
-        return value.number != 0;
-    case JINJA_STRING:
-        return value.text->n_bytes > 0;
-    case JINJA_LIST:
-    case JINJA_TUPLE:
-    case JINJA_RANGE:
-    case JINJA_VIEW:
+    if (jinja_is_number(value))
+        return jinja_as_double(value) != 0;
+    if (value.type == JINJA_STRING)
+        return value.text->n > 0;
+    if (value.type >= JINJA_LIST && value.type <= JINJA_ITEMS)
         return value.list->count > 0;
-    case JINJA_DICT:
-        return value.dict->count > 0;
-    default:
-        return true;
-    }
+    return value.type != JINJA_DICT || value.dict->count > 0;
 }
 
 /* ---- lists ---- */
 
-struct list *jinja_list_make(struct run *run, size_t room)
+struct list *jinja_new_list(struct run *r, size_t room)
 {
-    struct list *list = jinja_alloc(run, sizeof *list);
+    struct list *list = jinja_alloc(r, sizeof *list);
 
     if (room > JINJA_MAX_MEMORY_BYTES / sizeof *list->items)
-        jinja_fail(run, "list too long: %zu items", room);
+        jinja_fail(r, "list too long: %zu items", room);
     list->room = room;
-    list->items = jinja_alloc(run, room * sizeof *list->items);
+    list->items = jinja_alloc(r, room * sizeof *list->items);
     return list;
 }
 
-void jinja_list_add(struct run *run, struct list *list, struct value item)
+void jinja_push(struct run *r, struct list *list, struct value item)
 {
     if (list->count == list->room) {
         const struct list old = *list;
 
-        *list = *jinja_list_make(run, old.room < 4 ? 4 : 2 * old.room);
-        memcpy(list->items, old.items, old.count * sizeof *old.items);
+        *list = *jinja_new_list(r, old.room < 4 ? 4 : 2 * old.room);
+        if (old.count)
+            memcpy(list->items, old.items, old.count * sizeof *old.items);
         list->count = old.count;
-        list->kind = old.kind;
     }
     list->items[list->count++] = item;
 }
 
 /* ---- dicts ---- */
 
-static uint64_t hash_of(struct run *run, struct value key)
+static uint64_t hash_of(struct run *r, struct value key)
 {
-    uint64_t hash = 0x9e3779b97f4a7c15u;
+    uint64_t hash = key.type == JINJA_STRING ? key.text->hash : 0x9e3779b97f4a7c15u;
 
-    if (key.type == JINJA_STRING)
-        return jinja_text_hash(key.text);
-    if (jinja_is_number(key)) { /* 1, 1.0 and true are the same key */
+    if (key.type == JINJA_STRING && !hash) {
+        hash = 0xcbf29ce484222325u; /* FNV-1a */
+        for (size_t i = 0; i < key.text->n; i++)
+            hash = (hash ^ (unsigned char)key.text->bytes[i]) * 0x100000001b3u;
+        key.text->hash = hash = hash ? hash : 1;
+    } else if (jinja_is_number(key)) { /* 1, 1.0 and true are the same key */
         const double number = jinja_as_double(key);
 
-        memcpy(&hash, &number, sizeof hash);
-        return (number == 0 ? 1 : hash) * 0x9e3779b97f4a7c15u >> 8;
-    }
-    if (key.type == JINJA_TUPLE) {
-        jinja_enter(run, JINJA_MAX_DEPTH);
+        if (number != 0)
+            memcpy(&hash, &number, sizeof hash);
+        hash = hash * 0x9e3779b97f4a7c15u >> 8;
+    } else if (key.type == JINJA_TUPLE) {
+        jinja_enter(r, JINJA_MAX_DEPTH);
         for (size_t i = 0; i < key.list->count; i++)
-            hash = hash * 31 + hash_of(run, key.list->items[i]);
-        jinja_leave(run);
-    } else if (key.type != JINJA_NONE && key.type != JINJA_UNDEFINED) {
-        jinja_fail(run, "unhashable type: '%s'", jinja_type_name(key));
+            hash = hash * 31 + hash_of(r, key.list->items[i]);
+        r->depth--;
+    } else if (key.type > JINJA_STRING || key.type == JINJA_BIG) {
+        jinja_fail(r, "unhashable type: '%s'", jinja_type_name(key));
     }
     return hash;
 }
 
-static struct entry *find_entry(struct run *run, const struct dict *dict, struct value key,
-                                uint64_t hash)
+/* Return the slot of a key: its entry's, or the free one where it belongs. */
+static uint32_t *slot_of(struct run *r, const struct dict *dict, struct value key, uint64_t hash)
 {
-    for (size_t i = dict->slots ? hash % dict->n_slots : 0;; i++) {
-        size_t at = i;
+    for (size_t i = (size_t)(hash % (2 * dict->room));; i = (i + 1) % (2 * dict->room)) {
+        uint32_t *slot = &dict->slots[i];
+        const struct entry *entry = *slot ? &dict->entries[*slot - 1] : NULL;
 
-        if (dict->slots) {
-            at = dict->slots[i % dict->n_slots];
-            if (at-- == 0)
-                return NULL;
-        } else if (at == dict->count) {
-            return NULL;
-        }
-        run->steps++;
-        if (dict->entries[at].hash == hash && jinja_equal(run, dict->entries[at].key, key))
-            return &dict->entries[at];
+        jinja_charge(r, 1);
+        if (!entry || (entry->hash == hash && jinja_equal(r, entry->key, key)))
+            return slot;
     }
 }
 
-struct dict *jinja_dict_make(struct run *run)
+struct dict *jinja_new_dict(struct run *r)
 {
-    return jinja_alloc(run, sizeof(struct dict));
+    return jinja_alloc(r, sizeof(struct dict));
 }
 
-struct value *jinja_dict_find(struct run *run, const struct dict *dict, struct value key)
+void jinja_clear(struct dict *dict)
 {
-    struct entry *entry = find_entry(run, dict, key, hash_of(run, key));
-
-    return entry ? &entry->value : NULL;
+    dict->count = 0;
+    if (dict->room)
+        memset(dict->slots, 0, 2 * dict->room * sizeof *dict->slots);
 }
 
-struct value *jinja_dict_get(struct run *run, const struct dict *dict, const char *key)
+struct value *jinja_find(struct run *r, const struct dict *dict, struct value key)
 {
-    struct text text = {.bytes = key, .n_bytes = strlen(key)};
+    const uint64_t hash = hash_of(r, key);
+    const uint32_t *slot = dict->room ? slot_of(r, dict, key, hash) : NULL;
 
-    return jinja_dict_find(run, dict, jinja_string(&text));
+    return slot && *slot ? &dict->entries[*slot - 1].value : NULL;
 }
 
-static void index_entries(struct run *run, struct dict *dict)
+struct value *jinja_get(struct run *r, const struct dict *dict, const char *key)
 {
-    dict->n_slots = 2 * dict->room + 1;
-    dict->slots = jinja_alloc(run, dict->n_slots * sizeof *dict->slots);
-    for (size_t i = 0; i < dict->count; i++) {
-        size_t slot = dict->entries[i].hash % dict->n_slots;
+    struct text text = {.bytes = (char *)key, .n = strlen(key)};
 
-        for (; dict->slots[slot]; slot = (slot + 1) % dict->n_slots)
-            jinja_charge(run, 1);
-        dict->slots[slot] = (uint32_t)i + 1;
-    }
+    return jinja_find(r, dict, jinja_string(&text));
 }
 
-void jinja_dict_set(struct run *run, struct dict *dict, struct value key, struct value value)
+void jinja_set(struct run *r, struct dict *dict, struct value key, struct value value)
 {
-    const uint64_t hash = hash_of(run, key);
-    struct entry *entry = find_entry(run, dict, key, hash);
-    size_t slot;
+    const uint64_t hash = hash_of(r, key);
+    uint32_t *slot;
 
-    if (entry) {
-        entry->value = value;
-        return;
-    }
     if (dict->count == dict->room) {
         const struct dict old = *dict;
 
         dict->room = old.room ? 2 * old.room : 4;
-        dict->entries = jinja_alloc(run, dict->room * sizeof *dict->entries);
-        if (old.count)
-            memcpy(dict->entries, old.entries, old.count * sizeof *old.entries);
-        if (dict->room > MAX_LINEAR)
-            index_entries(run, dict);
-    }
-    dict->entries[dict->count++] = (struct entry){key, value, hash};
-    if (dict->slots) {
-        for (slot = hash % dict->n_slots; dict->slots[slot]; slot = (slot + 1) % dict->n_slots)
-            jinja_charge(run, 1);
-        dict->slots[slot] = (uint32_t)dict->count;
-    }
-}
-
-struct value jinja_dict_view(struct run *run, const struct dict *dict, const char *kind)
-{
-    struct value view = {.type = JINJA_VIEW, .list = jinja_list_make(run, dict->count)};
-
-    view.list->kind = kind;
-    jinja_charge(run, dict->count);
-    for (size_t i = 0; i < dict->count; i++) {
-        const struct entry *entry = &dict->entries[i];
-
-        if (strcmp(kind, "dict_items") == 0) {
-            struct list *pair = jinja_list_make(run, 2);
-
-            jinja_list_add(run, pair, entry->key);
-            jinja_list_add(run, pair, entry->value);
-            jinja_list_add(run, view.list, (struct value){.type = JINJA_TUPLE, .list = pair});
-        } else {
-            jinja_list_add(run, view.list,
-                           strcmp(kind, "dict_keys") == 0 ? entry->key : entry->value);
+        dict->entries = jinja_alloc(r, dict->room * sizeof *dict->entries);
+        dict->slots = jinja_alloc(r, 2 * dict->room * sizeof *dict->slots);
+        for (size_t i = 0; i < old.count; i++) {
+            dict->entries[i] = old.entries[i];
+            *slot_of(r, dict, old.entries[i].key, old.entries[i].hash) = (uint32_t)i + 1;
         }
     }
+    slot = slot_of(r, dict, key, hash);
+    if (!*slot) {
+        dict->entries[dict->count++] = (struct entry){key, value, hash};
+        *slot = (uint32_t)dict->count;
+    }
+    dict->entries[*slot - 1].value = value;
+}
+
+struct value jinja_view(struct run *r, const struct dict *dict, enum jinja_type type)
+{
+    struct value view = {.type = type, .list = jinja_new_list(r, dict->count)};
+
+    jinja_charge(r, dict->count);
+    for (size_t i = 0; i < dict->count; i++) {
+        const struct entry *entry = &dict->entries[i];
+        struct value item = type == JINJA_KEYS ? entry->key : entry->value;
+
+        if (type == JINJA_ITEMS) {
+            item = (struct value){.type = JINJA_TUPLE, .list = jinja_new_list(r, 2)};
+            jinja_push(r, item.list, entry->key);
+            jinja_push(r, item.list, entry->value);
+        }
+        jinja_push(r, view.list, item);
+    }
     return view;
+}
+
+/* ---- iteration ---- */
+
+/* Apply the generator's step to an item; returns false to leave it out. */
+static bool take_step(struct run *r, const struct generator *generator, struct value *item)
+{
+    struct value value = jinja_path(r, *item, generator->attribute, generator->if_missing);
+
+    if (generator->builtin)
+        value = jinja_call_builtin(r, generator->step == JINJA_MAP ? JINJA_FILTER : JINJA_TEST,
+                                   generator->builtin, value, &generator->call);
+    if (generator->step == JINJA_MAP)
+        *item = value;
+    return generator->step == JINJA_MAP || generator->step == JINJA_ALL ||
+           jinja_truth(value) == (generator->step == JINJA_SELECT);
+}
+
+bool jinja_generate(struct run *r, struct generator *generator, struct value *item)
+{
+    if (!generator->items) /* jinja2 does not look into a false value */
+        generator->items = jinja_truth(generator->source) ? jinja_items(r, generator->source)
+                                                          : jinja_new_list(r, 0);
+    while (generator->position < generator->items->count) {
+        *item = generator->items->items[generator->position++];
+        jinja_charge(r, 1);
+        if (take_step(r, generator, item))
+            return true;
+    }
+    return false;
+}
+
+struct list *jinja_items(struct run *r, struct value value)
+{
+    struct list *list;
+    struct value item;
+
+    if (value.type >= JINJA_LIST && value.type <= JINJA_ITEMS)
+        return value.list;
+    if (value.type == JINJA_DICT)
+        return jinja_view(r, value.dict, JINJA_KEYS).list;
+    list = jinja_new_list(r, 0);
+    if (value.type == JINJA_STRING) {
+        jinja_charge(r, value.text->n);
+        for (size_t at = 0, next; at < value.text->n; at = next) {
+            next = jinja_next_char(value.text, at, &(uint32_t){0});
+            jinja_push(r, list, jinja_string(jinja_cut(r, value.text, at, next)));
+            list->items[list->count - 1].text->is_markup = false;
+        }
+    } else if (value.type == JINJA_GENERATOR) {
+        jinja_enter(r, JINJA_MAX_DEPTH);
+        while (jinja_generate(r, value.generator, &item))
+            jinja_push(r, list, item);
+        r->depth--;
+    } else if (value.type != JINJA_UNDEFINED) {
+        jinja_fail(r, "'%s' object is not iterable", jinja_type_name(value));
+    }
+    return list;
 }
 
 /* ---- equality and order ---- */
@@ -260,80 +383,83 @@ struct value jinja_dict_view(struct run *run, const struct dict *dict, const cha
 /* Compare numbers exactly; returns 2 for NaN. */
 static int compare_numbers(struct value a, struct value b)
 {
-    double x, y;
+    const double x = jinja_as_double(a), y = jinja_as_double(b);
 
-    if (jinja_is_integer(a) && jinja_is_integer(b))
-        return (a.integer > b.integer) - (a.integer < b.integer);
-    x = jinja_as_double(a);
-    y = jinja_as_double(b);
     if (isnan(x) || isnan(y))
         return 2;
-    if (x == y && fabs(x) >= 0x1p53 && fabs(x) < 0x1p63 && a.type != b.type) {
+    if (x == y && fabs(x) < 0x1p63) { /* large integers may differ though their doubles do not */
         const int64_t i = a.type == JINJA_FLOAT ? (int64_t)x : a.integer;
         const int64_t j = b.type == JINJA_FLOAT ? (int64_t)y : b.integer;
 
-        return (i > j) - (i < j);
+        return a.type == b.type && a.type == JINJA_FLOAT ? 0 : (i > j) - (i < j);
     }
+    if (jinja_is_integer(a) && jinja_is_integer(b))
+        return (a.integer > b.integer) - (a.integer < b.integer);
     return (x > y) - (x < y);
 }
 
-bool jinja_equal(struct run *run, struct value a, struct value b)
+static int compare_texts(const struct text *a, const struct text *b)
+{
+    const int order = memcmp(a->bytes, b->bytes, a->n < b->n ? a->n : b->n);
+
+    return order ? (order > 0) - (order < 0) : (a->n > b->n) - (a->n < b->n);
+}
+
+bool jinja_equal(struct run *r, struct value a, struct value b)
 {
     bool is_equal = true;
 
-    jinja_charge(run, 1);
+    jinja_charge(r, 1);
     if (jinja_is_number(a) && jinja_is_number(b))
         return compare_numbers(a, b) == 0;
     if (a.type != b.type)
         return false;
     if (a.type == JINJA_STRING || a.type == JINJA_BIG) {
-        jinja_charge(run, a.text->n_bytes == b.text->n_bytes ? a.text->n_bytes / 64 : 0);
-        return jinja_text_equal(a.text, b.text);
+        jinja_charge(r, a.text->n == b.text->n ? a.text->n / 64 : 0);
+        return a.text->n == b.text->n && memcmp(a.text->bytes, b.text->bytes, a.text->n) == 0;
     }
-    if (a.type == JINJA_NONE || a.type == JINJA_UNDEFINED)
+    if (a.type <= JINJA_NONE)
         return true;
-    if (a.type != JINJA_DICT && !jinja_is_sequence(a) && a.type != JINJA_VIEW)
+    if (a.type > JINJA_DICT)
         return a.dict == b.dict;
-    jinja_enter(run, JINJA_MAX_DEPTH);
+    jinja_enter(r, JINJA_MAX_DEPTH);
     if (a.type == JINJA_DICT) {
         is_equal = a.dict->count == b.dict->count;
         for (size_t i = 0; is_equal && i < a.dict->count; i++) {
-            const struct value *other = jinja_dict_find(run, b.dict, a.dict->entries[i].key);
+            const struct value *other = jinja_find(r, b.dict, a.dict->entries[i].key);
 
-            is_equal = other && jinja_equal(run, a.dict->entries[i].value, *other);
+            is_equal = other && jinja_equal(r, a.dict->entries[i].value, *other);
         }
     } else {
         is_equal = a.list->count == b.list->count;
         for (size_t i = 0; is_equal && i < a.list->count; i++)
-            is_equal = jinja_equal(run, a.list->items[i], b.list->items[i]);
+            is_equal = jinja_equal(r, a.list->items[i], b.list->items[i]);
     }
-    jinja_leave(run);
+    r->depth--;
     return is_equal;
 }
 
-int jinja_compare(struct run *run, const char *sign, struct value a, struct value b)
+int jinja_compare(struct run *r, const char *sign, struct value a, struct value b)
 {
-    int order = 0;
+    size_t i = 0, n;
+    int order;
 
-    jinja_charge(run, 1);
-    if (a.type == JINJA_UNDEFINED || b.type == JINJA_UNDEFINED)
-        jinja_fail_undefined(run, a.type == JINJA_UNDEFINED ? a : b);
+    jinja_charge(r, 1);
+    jinja_need_defined(r, a);
+    jinja_need_defined(r, b);
     if (jinja_is_number(a) && jinja_is_number(b))
         return compare_numbers(a, b);
     if (a.type == JINJA_STRING && b.type == JINJA_STRING)
-        return jinja_text_compare(a.text, b.text);
+        return compare_texts(a.text, b.text);
     if (a.type != b.type || (a.type != JINJA_LIST && a.type != JINJA_TUPLE))
-        jinja_fail(run, "'%s' not supported between instances of '%s' and '%s'", sign,
+        jinja_fail(r, "'%s' not supported between instances of '%s' and '%s'", sign,
                    jinja_type_name(a), jinja_type_name(b));
-    jinja_enter(run, JINJA_MAX_DEPTH);
-    for (size_t i = 0; order == 0; i++) {
-        if (i == a.list->count || i == b.list->count) {
-            order = (a.list->count > b.list->count) - (a.list->count < b.list->count);
-            break;
-        }
-        if (!jinja_equal(run, a.list->items[i], b.list->items[i]))
-            order = jinja_compare(run, sign, a.list->items[i], b.list->items[i]);
-    }
-    jinja_leave(run);
+    n = a.list->count < b.list->count ? a.list->count : b.list->count;
+    jinja_enter(r, JINJA_MAX_DEPTH);
+    while (i < n && jinja_equal(r, a.list->items[i], b.list->items[i]))
+        i++;
+    order = i < n ? jinja_compare(r, sign, a.list->items[i], b.list->items[i])
+                  : (a.list->count > b.list->count) - (a.list->count < b.list->count);
+    r->depth--;
     return order;
 }
