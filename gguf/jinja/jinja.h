@@ -13,8 +13,7 @@
  * through all operations on strings. A tokenizer may thus read control tokens in the former and
  * must not in the latter.
  */
-#ifndef GGUFS_JINJA_H
-#define GGUFS_JINJA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -96,5 +95,3 @@ int jinja_render_chat(const struct jinja_template *parsed, const struct jinja_ar
                       size_t n_arguments, unsigned flags, const struct tm *now,
                       struct jinja_rendering *rendering, struct jinja_error *error);
 void jinja_rendering_free(struct jinja_rendering *rendering);
-
-#endif

@@ -5,8 +5,7 @@
  * functions that take a run fail by jinja_fail(), which returns to the setjmp() of the run's entry
  * function. No function here keeps state outside the run.
  */
-#ifndef GGUFS_JINJA_RUN_H
-#define GGUFS_JINJA_RUN_H
+#pragma once
 
 #include "gguf/jinja/jinja.h"
 
@@ -343,5 +342,3 @@ struct list *jinja_sorted(struct run *r, const struct list *items, struct value 
 /* Return the attribute of an item by a name with dots ("function.name", "0") or a number. */
 struct value jinja_path(struct run *r, struct value item, struct value path,
                         struct value if_missing);
-
-#endif

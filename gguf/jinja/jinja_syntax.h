@@ -1,6 +1,5 @@
 /* Syntax of templates: the tree that the parser makes, and tokens; internal to gguf/jinja/. */
-#ifndef GGUFS_JINJA_SYNTAX_H
-#define GGUFS_JINJA_SYNTAX_H
+#pragma once
 
 #include "gguf/jinja/jinja_run.h"
 
@@ -135,5 +134,3 @@ struct node *jinja_parse_expression(struct parser *p);
 struct node *jinja_parse_or(struct parser *p);
 struct node *jinja_parse_primary(struct parser *p);
 struct node *jinja_parse_filter(struct parser *p, struct node *subject);
-
-#endif

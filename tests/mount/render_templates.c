@@ -6,7 +6,7 @@
  * "continue_final_message", and "now" as YYYY-MM-DDTHH:MM:SS. The answer is {"text", "spans"} or
  * {"error", "line"}.
  */
-#include "gguf/jinja/jinja_values.h"
+#include "gguf/jinja/jinja_run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,11 +95,11 @@ static char *read_string(const char *json, const char *end, size_t *n_bytes)
         exit(1);
     }
     value = jinja_read_json(&run, "template_text", json, (size_t)(end - json));
-    copy = malloc(value.text->n_bytes + 1);
+    copy = malloc(value.text->n + 1);
     if (!copy)
         abort();
-    memcpy(copy, value.text->bytes, value.text->n_bytes);
-    *n_bytes = value.text->n_bytes;
+    memcpy(copy, value.text->bytes, value.text->n);
+    *n_bytes = value.text->n;
     jinja_free_chunks(run.chunks);
     return copy;
 }
