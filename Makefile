@@ -133,6 +133,10 @@ $(BUILD)/make-run-model: $(call obj,tests/bench/make_run_model.c tests/bench/run
 $(BUILD)/make-hostile: $(call obj,tests/hostile/make_hostile.c $(HOSTILE_SRC) $(ZIP_SRC) $(WRITER_SRC))
 	$(CC) $(ALL_LDFLAGS) -o $@ $^
 
+# For the mount tests: uses all that libggufs offers.
+$(BUILD)/walk-library: $(BUILD)/obj/tests/hostile/walk_library.o $(BUILD)/libggufs.so
+	$(CC) $(ALL_LDFLAGS) -Wl,-rpath,'$$ORIGIN' -o $@ $^
+
 # A library for LD_PRELOAD that makes allocations fail.
 build/fail-malloc.so: tests/hostile/fail_malloc.c Makefile
 	@mkdir -p $(@D)
@@ -176,7 +180,7 @@ $(1)/obj/%-$(2).o: %.c Makefile
 endef
 $(foreach set,scalar $(KERNEL_SETS),$(eval $(call kernel_rule,$(BUILD),$(set))))
 
--include $(patsubst %.o,%.d,$(LIB_OBJ) $(RUNNER_OBJ) $(UNIT_OBJ) $(call obj,fs/command/main.c $(RUNNER_MAIN) tests/hostile/make_hostile.c \
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(RUNNER_OBJ) $(UNIT_OBJ) $(call obj,fs/command/main.c $(RUNNER_MAIN) tests/hostile/make_hostile.c tests/hostile/walk_library.c \
     $(wildcard contrib/sample/*.c tests/bench/*.c tests/kernels/*.c tests/kernels/reference/*.c tests/mount/*.c tests/soak/*.c tests/threads/*.c)))
 
 # ---- fuzzing: replay with any compiler, libFuzzer with clang, or AFL++ ----
@@ -255,7 +259,7 @@ afl:
 	done
 
 help:
-	@echo 'make            build build/ggufs and build/ggufs-run'
+	@echo 'make            build build/ggufs, build/ggufs-run and build/libggufs.so'
 	@echo 'make deps       install the Debian packages that the build needs'
 	@echo 'make demo       install, build, mount a model and show its tree (MODEL=, MNT=)'
 	@echo 'make test       install what is missing, build and run the tests'
@@ -368,7 +372,7 @@ lint: lint-comments
 	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability \
 	    --suppress='uninitvar:dequant/kernels/*.h' --inline-suppr -I. -D__BYTE_ORDER__=1234 -D__ORDER_LITTLE_ENDIAN__=1234 \
 	    dequant gguf fs contrib/sample contrib/runner
-	mandoc -T lint -W warning ggufs.1 ggufs.5 ggufs-admin.7 ggufs-run.1
+	mandoc -T lint -W warning ggufs.1 ggufs.3 ggufs.5 ggufs-admin.7 ggufs-run.1
 	shellcheck -s bash contrib/completion/*.bash
 	shellcheck contrib/install-deps contrib/build contrib/demo contrib/test tests/clients/run tests/soak/run tests/packages/run .ci/run \
 	    contrib/examples/cookbook.sh contrib/packaging/build-deb contrib/packaging/release
@@ -380,6 +384,16 @@ install: all
 	    install -D -m 644 contrib/completion/ggufs.bash "$(DESTDIR)$(BASHDIR)/$$name"; \
 	    install -D -m 644 contrib/completion/_ggufs "$(DESTDIR)$(ZSHDIR)/_$$name"; \
 	done
+	install -D -m 755 $(BUILD)/libggufs.so "$(DESTDIR)$(LIBDIR)/libggufs.so.$(VERSION)"
+	ln -sf libggufs.so.$(VERSION) "$(DESTDIR)$(LIBDIR)/$(LIBRARY_NAME)"
+	ln -sf $(LIBRARY_NAME) "$(DESTDIR)$(LIBDIR)/libggufs.so"
+	install -m 644 $(BUILD)/libggufs.a "$(DESTDIR)$(LIBDIR)"
+	install -D -m 644 fs/library/ggufs.h "$(DESTDIR)$(INCLUDEDIR)/ggufs.h"
+	install -d "$(DESTDIR)$(LIBDIR)/pkgconfig"
+	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(LIBRARY_LIBS)|' \
+	    fs/library/ggufs.pc.in >"$(DESTDIR)$(LIBDIR)/pkgconfig/ggufs.pc"
+	chmod 644 "$(DESTDIR)$(LIBDIR)/pkgconfig/ggufs.pc"
+	install -D -m 644 ggufs.3 "$(DESTDIR)$(MANDIR)/man3/ggufs.3"
 	install -D -m 644 ggufs.5 "$(DESTDIR)$(MANDIR)/man5/ggufs.5"
 	install -D -m 644 ggufs-admin.7 "$(DESTDIR)$(MANDIR)/man7/ggufs-admin.7"
 	install -d "$(DESTDIR)$(SBINDIR)" "$(DESTDIR)$(MANDIR)/man8"
@@ -396,6 +410,8 @@ uninstall:
 	        "$(DESTDIR)$(BASHDIR)/$$name" "$(DESTDIR)$(ZSHDIR)/_$$name"; \
 	done
 	rm -f "$(DESTDIR)$(MANDIR)/man5/ggufs.5" "$(DESTDIR)$(MANDIR)/man7/ggufs-admin.7" "$(DESTDIR)$(MANDIR)/man8/mount.ggufs.8" "$(DESTDIR)$(SBINDIR)/mount.ggufs"
+	rm -f "$(DESTDIR)$(LIBDIR)/libggufs.so" "$(DESTDIR)$(LIBDIR)/$(LIBRARY_NAME)" "$(DESTDIR)$(LIBDIR)/libggufs.so.$(VERSION)" \
+	    "$(DESTDIR)$(LIBDIR)/libggufs.a" "$(DESTDIR)$(LIBDIR)/pkgconfig/ggufs.pc" "$(DESTDIR)$(INCLUDEDIR)/ggufs.h" "$(DESTDIR)$(MANDIR)/man3/ggufs.3"
 	rm -f "$(DESTDIR)$(UNITDIR)/ggufs@.service"
 	rm -rf "$(DESTDIR)$(DOCDIR)/systemd"
 	[ ! -d "$(DESTDIR)$(DOCDIR)" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$(DOCDIR)"

@@ -266,7 +266,8 @@ int ggufs_encode(const struct ggufs_type *type, const float *values, uint64_t ro
 /* A tensor. Owned by the model. */
 struct ggufs_tensor {
     struct ggufs_string name;
-    const struct ggufs_type *type; /* NULL if unknown: only ggufs_read_stored() works */
+    const struct ggufs_type *type; /* NULL if unknown, or its layout is: only
+                                      ggufs_read_stored() works */
     uint32_t type_id;              /* as the file says */
     uint32_t n_dims;
     /*

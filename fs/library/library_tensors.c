@@ -72,13 +72,10 @@ const struct ggufs_type *ggufs_find_type(const char *name)
 
 static const struct ggufs_type *find_row(const struct dequant_type *wanted)
 {
-    uint32_t i = 0;
-
-    if (!wanted)
-        return NULL;
-    while (dequant_type_at(i) != wanted)
-        i++;
-    return &types[i];
+    for (size_t i = 0; wanted && i < dequant_row_count(); i++)
+        if (dequant_type_at(i) == wanted)
+            return &types[i];
+    return NULL; /* also for a layout that the file does not tell */
 }
 
 static const struct dequant_type *row_of(const struct ggufs_type *type)
