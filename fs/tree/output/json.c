@@ -33,9 +33,24 @@ void fs_json_scalar(struct fs_sink *sink, const struct gguf_value *value)
     fs_sink_write(sink, text, length);
 }
 
-static bool is_plain(uint8_t byte)
+static bool is_escaped(uint8_t byte)
 {
-    return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
+    return byte < 0x20 || byte == '"' || byte == '\\';
+}
+
+/* The first and the last bit of each of eight bytes. */
+#define FIRST_BITS 0x0101010101010101u
+#define LAST_BITS  0x8080808080808080u
+
+/*
+ * Return true if JSON escapes one of eight ASCII bytes. Subtraction sets the last bit of a byte
+ * that is too low; other bytes from 0 to 0x7f take no borrow from the next one.
+ */
+static bool has_escaped(uint64_t bytes)
+{
+    return ((bytes - FIRST_BITS * 0x20) | ((bytes ^ FIRST_BITS * '"') - FIRST_BITS) |
+            ((bytes ^ FIRST_BITS * '\\') - FIRST_BITS)) &
+           ~bytes & LAST_BITS;
 }
 
 /* Write an ASCII character that JSON escapes. */
@@ -58,8 +73,8 @@ static void write_surrogate(struct fs_sink *sink, uint8_t byte)
     fs_sink_write(sink, (char[]){'\\', 'u', 'd', 'c', digits[byte >> 4], digits[byte & 15]}, 6);
 }
 
-/* Write bytes from 0x80 on: UTF-8 characters unchanged, each other byte as a surrogate. */
-static void write_high_bytes(struct fs_sink *sink, const uint8_t *bytes, size_t n)
+/* Write bytes that need no escape: UTF-8 characters unchanged, each other byte as a surrogate. */
+static void write_utf8(struct fs_sink *sink, const uint8_t *bytes, size_t n)
 {
     while (n > 0) {
         const uint8_t *invalid = u8_check(bytes, n);
@@ -81,18 +96,22 @@ void fs_json_characters(struct fs_sink *sink, struct gguf_string string)
     const size_t length = string.length_bytes;
 
     for (size_t start = 0, end; start < length; start = end) {
-        end = start;
-        if (is_plain(bytes[start])) {
-            while (end < length && is_plain(bytes[end]))
-                end++;
-            fs_sink_write(sink, bytes + start, end - start);
-        } else if (bytes[start] >= 0x80) {
-            while (end < length && bytes[end] >= 0x80)
-                end++;
-            write_high_bytes(sink, bytes + start, end - start);
-        } else {
-            write_escape(sink, bytes[end++]);
+        uint64_t word, all = 0;
+
+        for (end = start; length - end >= sizeof word; end += sizeof word) {
+            memcpy(&word, bytes + end, sizeof word);
+            if (has_escaped(word))
+                break;
+            all |= word;
         }
+        for (; end < length && !is_escaped(bytes[end]); end++)
+            all |= bytes[end];
+        if (all & LAST_BITS)
+            write_utf8(sink, bytes + start, end - start);
+        else
+            fs_sink_write(sink, bytes + start, end - start);
+        if (end < length)
+            write_escape(sink, bytes[end++]);
     }
 }
 
