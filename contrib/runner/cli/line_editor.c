@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -29,6 +30,7 @@ struct run_line_editor {
     History *history;
     bool is_continuing; /* after a line that ended with a backslash */
     bool is_cleared;    /* Ctrl-C ended a line that was not empty */
+    unsigned columns;   /* of the terminal; 0: unknown */
 };
 
 static char *prompt(EditLine *edit)
@@ -51,16 +53,58 @@ static void on_continue(int number)
     is_continued = 1;
 }
 
-/* After Ctrl-Z and fg, the terminal has the shell's modes; and its size may have changed. */
+static unsigned count_columns(void)
+{
+    struct winsize size;
+
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+/* Return the number of rows that the line has before the cursor, with the prompt. */
+static unsigned count_rows(EditLine *edit, unsigned columns)
+{
+    const LineInfoW *info = el_wline(edit);
+    unsigned row = 0, column = (unsigned)strlen(PROMPT);
+
+    for (const wchar_t *c = info->buffer; c < info->cursor; c++) {
+        const int width = *c == L'\t' ? 8 - (int)(column % 8) : wcwidth(*c);
+
+        column += width > 0 ? (unsigned)width : 0;
+        if (*c == L'\n' || column > columns) {
+            row++;
+            column = *c == L'\n' || width < 0 ? 0 : (unsigned)width;
+        }
+    }
+    return row + (column == columns);
+}
+
+/*
+ * After Ctrl-Z and fg, the terminal has the shell's modes. After a change of its width it has
+ * wrapped the line anew, which libedit does not know, so that the line is drawn again.
+ */
 static void adapt_to_terminal(EditLine *edit)
 {
+    struct run_line_editor *editor;
+    const unsigned columns = count_columns();
+
+    el_get(edit, EL_CLIENTDATA, &editor);
     if (is_continued) {
         is_continued = 0;
         el_set(edit, EL_PREP_TERM, 0);
         el_set(edit, EL_PREP_TERM, 1);
         el_set(edit, EL_REFRESH);
     }
-    el_resize(edit);
+    if (columns > 0 && columns != editor->columns) {
+        const unsigned n_rows = count_rows(edit, columns);
+
+        editor->columns = columns;
+        fputc('\r', stderr);
+        if (n_rows > 0)
+            fprintf(stderr, "\033[%uA", n_rows);
+        fputs("\033[J", stderr);
+        el_resize(edit);
+        el_set(edit, EL_REFRESH);
+    }
 }
 
 /* Read a byte of stdin. Returns 1, 0 at the end, or -1 after Ctrl-C. */
@@ -190,6 +234,7 @@ static int read_part(struct run_line_editor *editor, struct gguf_buffer *line)
     const char *text;
 
     el_resize(editor->edit);
+    editor->columns = count_columns();
     errno = 0;
     text = el_gets(editor->edit, &n);
     if (!text || n <= 0)
