@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Return the least bytes of its data. A tensor of unknown type has some if it has elements. */
 static uint64_t least_bytes(const struct gguf_tensor *tensor)

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 static int read_start(struct gguf_file *file, struct gguf_start *start, struct gguf_report *report)
 {

@@ -4,7 +4,6 @@
  */
 #include "dequant/blocks.h"
 #include "dequant/kernels/panel_sink.h"
-#include "dequant/kernels/words_panel.h"
 #include "dequant/kernels/words_runs.h"
 
 INLINE void put_ternary_scales(struct dequant_panel *panel, words d)

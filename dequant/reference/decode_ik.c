@@ -2,7 +2,6 @@
 #include "dequant/ik_blocks.h"
 #include "dequant/iq_grids.h"
 #include "dequant/slots.h"
-#include "dequant/small_floats.h"
 
 /* 32 elements whose low and high nibbles are 16 columns apart. */
 static inline void put_halves(const uint8_t qs[restrict 16], float scale, int shift,

@@ -4,7 +4,6 @@
 #include "fs/command/model_input.h"
 #include "fs/command/terminal.h"
 #include "fs/command/tree_selection.h"
-#include "fs/tree/views/placeholders.h"
 #include "gguf/models/tensor_names.h"
 #include "gguf/support/arrays.h"
 #include "gguf/support/exit_status.h"
@@ -13,7 +12,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

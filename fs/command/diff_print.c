@@ -1,14 +1,12 @@
 /* The result of `ggufs --diff` as text and as JSON. */
 #include "fs/command/diff_result.h"
 
-#include "fs/command/tensor_choice.h"
 #include "fs/command/terminal.h"
 #include "fs/tree/output/json.h"
 #include "fs/tree/output/value_writer.h"
 #include "gguf/support/safe_print.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 /* Bytes of a value that are shown, before it is cut. */
 #define VALUE_BYTES      60u

@@ -1,8 +1,6 @@
 /* The errors that `ggufs --diff` has found, as a picture. */
 #include "fs/command/diff_result.h"
 
-#include "fs/command/tensor_choice.h"
-#include "fs/tree/views/placeholders.h"
 #include "gguf/models/tensor_names.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 #include "fs/command/imatrix.h"
 
-#include "fs/command/tensor_choice.h"
 #include "fs/tree/data/elements.h"
 #include "fs/tree/facts/tensor_pairs.h"
 

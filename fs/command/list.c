@@ -6,7 +6,6 @@
 #include "gguf/support/exit_status.h"
 #include "gguf/support/safe_print.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sysexits.h>

@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sysexits.h>
-#include <unistd.h>
 
 static int print_help(const struct fs_options *options)
 {

@@ -9,7 +9,6 @@
 #include "gguf/files.h"
 #include "gguf/support/confine.h"
 
-#include <stdbool.h>
 
 /* A model on the command line. */
 struct fs_input {

@@ -1,7 +1,6 @@
 #include "gguf/legacy/old_reading.h"
 #include "gguf/legacy/old_tensors.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

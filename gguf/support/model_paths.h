@@ -2,7 +2,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 
 /* Room for the reason of a refusal. */
 #define GGUF_FOLDER_REASON_BYTES 700

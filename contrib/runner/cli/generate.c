@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <string.h>
 
 int run_generation_open(struct run_session *session, struct run_generation *generation,
                         struct run_failure *failure)

@@ -8,7 +8,6 @@
 
 #include <signal.h>
 #include <stdbool.h>
-#include <sys/types.h>
 
 /* Install the handlers. */
 void run_signals_start(void);

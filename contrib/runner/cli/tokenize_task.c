@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-#include <unistd.h>
 
 static int print_ids(const struct run_session *session, const char *text, size_t length,
                      struct run_ids *ids, struct run_failure *failure)

@@ -4,7 +4,6 @@
 #include "contrib/runner/compute/kv_cache.h"
 #include "contrib/runner/compute/top_k.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -16,7 +16,6 @@
 #include "contrib/runner/compute/rotary.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* The order in which the results of mixer and feed-forward are added to the residual stream. */

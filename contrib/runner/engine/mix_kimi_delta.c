@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <string.h>
 
 struct kimi_delta_layer {
     size_t n_inner;                /* heads · width */

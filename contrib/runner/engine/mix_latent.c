@@ -4,7 +4,6 @@
 #include "contrib/runner/engine/recurrent_parts.h"
 
 #include <errno.h>
-#include <string.h>
 
 static void load_queries(struct run_loader *loader, const struct run_hparams *hparams, uint64_t n_q,
                          struct run_latent_layer *layer)

@@ -7,7 +7,6 @@
 #include "contrib/runner/engine/recurrent_parts.h"
 
 #include <errno.h>
-#include <string.h>
 
 struct mamba_layer {
     bool has_heads;           /* PLaMo 2 */

@@ -4,7 +4,6 @@
 #include "contrib/runner/engine/recurrent_parts.h"
 
 #include <errno.h>
-#include <string.h>
 
 struct mamba2_layer {
     size_t n_inner;       /* heads · width */

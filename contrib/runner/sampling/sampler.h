@@ -3,7 +3,6 @@
 
 #include "contrib/runner/tree/failure.h"
 
-#include <stddef.h>
 #include <stdint.h>
 
 /*

@@ -6,7 +6,6 @@
 #include "contrib/runner/tokenizer/bpe.h"
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

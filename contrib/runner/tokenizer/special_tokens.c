@@ -2,8 +2,6 @@
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
 #include "gguf/models/tokens.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 

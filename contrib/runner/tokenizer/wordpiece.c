@@ -9,9 +9,7 @@
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
 #include "contrib/runner/tokenizer/utf8_stream.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unicase.h>
 #include <uninorm.h>
 #include <unictype.h>

@@ -13,7 +13,6 @@
 
 #include "contrib/runner/tree/failure.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
