@@ -165,10 +165,8 @@ static void load_layers(struct run_engine *engine, struct run_loader *loader,
     const uint32_t n = hparams->n_layer;
     struct run_layer_kinds kinds = {0};
 
-    engine->layers = run_arena_alloc(&engine->arena, n, sizeof *engine->layers);
-    engine->mixers = run_arena_alloc(&engine->arena, n, sizeof *engine->mixers);
-    if ((!engine->layers || !engine->mixers) && loader->code == 0)
-        loader->code = run_fail_memory(loader->failure);
+    engine->layers = run_load_alloc(loader, n, sizeof *engine->layers);
+    engine->mixers = run_load_alloc(loader, n, sizeof *engine->mixers);
     for (uint32_t i = 0; i < n && loader->code == 0; i++) {
         const struct run_mixer_place place = {
             .hparams = hparams,

@@ -12,18 +12,21 @@
 
 #define NAME_BYTES 256
 
-void *run_arena_alloc(struct run_arena *arena, size_t n, size_t element_bytes)
+void *run_load_alloc(struct run_loader *loader, size_t n, size_t element_bytes)
 {
+    struct run_arena *arena = loader->arena;
     void **blocks = gguf_grow(arena->blocks, &arena->room, arena->n + 1, sizeof *blocks);
-    void *block;
+    void *block = NULL;
 
-    if (!blocks)
-        return NULL;
-    arena->blocks = blocks;
-    block = calloc(n ? n : 1, element_bytes);
+    if (blocks) {
+        arena->blocks = blocks;
+        block = calloc(n ? n : 1, element_bytes);
+    }
     if (block) {
         arena->blocks[arena->n++] = block;
         arena->n_bytes += n * element_bytes;
+    } else if (loader->code == 0) {
+        loader->code = run_fail_memory(loader->failure);
     }
     return block;
 }
@@ -119,13 +122,9 @@ static uint64_t n_elements(const struct run_tensor *tensor)
 static const float *decode(struct run_loader *loader, const struct run_tensor *tensor)
 {
     const uint64_t rows = run_tensor_rows(tensor);
-    float *values = run_arena_alloc(loader->arena, n_elements(tensor), sizeof *values);
+    float *values = run_load_alloc(loader, n_elements(tensor), sizeof *values);
 
-    if (!values) {
-        loader->code = run_fail_memory(loader->failure);
-        return NULL;
-    }
-    for (uint64_t i = 0; i < rows; i++)
+    for (uint64_t i = 0; values && i < rows; i++)
         run_tensor_decode_row(tensor, i, values + i * tensor->ne[0]);
     return values;
 }

@@ -46,8 +46,6 @@ struct run_arena {
     struct run_states states;
 };
 
-void *run_arena_alloc(struct run_arena *arena, size_t n,
-                      size_t element_bytes); /* zeroed; NULL if out of memory */
 void run_arena_free(struct run_arena *arena);
 
 /*
@@ -63,6 +61,9 @@ struct run_loader {
     bool can_rewind; /* states that are loaded now belong to a mixer that can rewind them */
     char prefix[32]; /* "blk.7." or "" */
 };
+
+/* Return zeroed memory of the arena, or NULL if there is none, which is a failure. */
+void *run_load_alloc(struct run_loader *loader, size_t n, size_t element_bytes);
 
 /* Return true if there is a tensor PREFIX NAME and nothing has failed. */
 bool run_loader_has(const struct run_loader *loader, const char *name);

@@ -9,12 +9,10 @@
 static const float *spread(struct run_loader *loader, const float *factors, uint32_t n_head,
                            uint32_t dim)
 {
-    float *weights = run_arena_alloc(loader->arena, (size_t)n_head * dim, sizeof *weights);
+    float *weights = run_load_alloc(loader, (size_t)n_head * dim, sizeof *weights);
 
     for (size_t i = 0; weights && i < (size_t)n_head * dim; i++)
         weights[i] = factors[i / dim];
-    if (!weights && loader->code == 0)
-        loader->code = run_fail_memory(loader->failure);
     return weights;
 }
 

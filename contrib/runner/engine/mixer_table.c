@@ -47,13 +47,10 @@ static const struct run_mixer_ops *choose_attention(const struct run_loader *loa
 static void load_one(struct run_loader *loader, const struct run_mixer_place *place,
                      const struct run_mixer_ops *ops, struct run_mixers *mixers)
 {
-    void *state = run_arena_alloc(loader->arena, 1, ops->n_bytes);
+    void *state = run_load_alloc(loader, 1, ops->n_bytes);
 
-    if (!state) {
-        if (loader->code == 0)
-            loader->code = run_fail_memory(loader->failure);
+    if (!state)
         return;
-    }
     mixers->list[mixers->n++] = (struct run_mixer){ops, state};
     loader->can_rewind = ops->rewind != NULL;
     ops->load(loader, place, state);

@@ -35,9 +35,7 @@ static void load_ends(struct run_loader *loader, const struct run_hparams *hpara
     if (!nextn->head.weight.data)
         nextn->head = *model->output;
     nextn->output_norm = *model->output_norm;
-    nextn->logits = run_arena_alloc(loader->arena, model->n_vocab, sizeof *nextn->logits);
-    if (!nextn->logits && loader->code == 0)
-        loader->code = run_fail_memory(loader->failure);
+    nextn->logits = run_load_alloc(loader, model->n_vocab, sizeof *nextn->logits);
 }
 
 /* In some files of MiMo, the norm of the head is called layer_output_norm. */

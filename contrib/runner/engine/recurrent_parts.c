@@ -22,30 +22,24 @@ static bool is_too_much(const struct run_loader *loader, uint64_t n_bytes)
 float *run_load_memory(struct run_loader *loader, uint64_t rows, uint64_t width)
 {
     uint64_t n;
-    float *memory = NULL;
 
     if (loader->code < 0)
         return NULL;
-    if (__builtin_mul_overflow(rows, width, &n) || n > SIZE_MAX / sizeof *memory ||
-        is_too_much(loader, n * sizeof *memory)) {
+    if (__builtin_mul_overflow(rows, width, &n) || n > SIZE_MAX / sizeof(float) ||
+        is_too_much(loader, n * sizeof(float))) {
         run_loader_refuse(loader, "tensors/%s: a state of %llu by %llu is too large for the model",
                           loader->prefix, (unsigned long long)rows, (unsigned long long)width);
         return NULL;
     }
-    memory = run_arena_alloc(loader->arena, n, sizeof *memory);
-    if (!memory)
-        loader->code = run_fail_memory(loader->failure);
-    return memory;
+    return run_load_alloc(loader, n, sizeof(float));
 }
 
 float *run_load_state(struct run_loader *loader, uint64_t rows, uint64_t width, float empty)
 {
     float *values = run_load_memory(loader, rows, width);
     struct run_states *states = &loader->arena->states;
-    struct run_state *state = values ? run_arena_alloc(loader->arena, 1, sizeof *state) : NULL;
+    struct run_state *state = values ? run_load_alloc(loader, 1, sizeof *state) : NULL;
 
-    if (values && !state)
-        loader->code = run_fail_memory(loader->failure);
     if (!state)
         return NULL;
     *state = (struct run_state){states->newest, values, rows * width, empty};

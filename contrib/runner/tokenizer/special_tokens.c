@@ -49,10 +49,8 @@ static int read_ids(struct run_tokenizer *tokenizer, const struct run_metadata *
     for (size_t i = 0; code == 0 && i < GGUF_N_SPECIAL_KEYS; i++)
         code = read_id(tokenizer, metadata, gguf_special_keys[i].name,
                        gguf_special_id(ids, &gguf_special_keys[i]), failure);
-    if (run_metadata_has(metadata, KEY "add_bos_token"))
-        ids->is_bos_added = run_metadata_is_true(metadata, KEY "add_bos_token");
-    if (run_metadata_has(metadata, KEY "add_eos_token"))
-        ids->is_eos_added = run_metadata_is_true(metadata, KEY "add_eos_token");
+    ids->is_bos_added = run_metadata_is_true(metadata, KEY "add_bos_token", ids->is_bos_added);
+    ids->is_eos_added = run_metadata_is_true(metadata, KEY "add_eos_token", ids->is_eos_added);
     return code;
 }
 

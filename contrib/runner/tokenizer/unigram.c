@@ -103,7 +103,7 @@ static int open_unigram(struct run_tokenizer *tokenizer, const struct run_metada
     code = collect_tokens(tokenizer, failure);
     if (code < 0 || is_plamo2)
         return code;
-    state->is_space_merged = run_metadata_is_true(metadata, KEY "remove_extra_whitespaces");
+    state->is_space_merged = run_metadata_is_true(metadata, KEY "remove_extra_whitespaces", false);
     return run_charsmap_read(metadata, KEY "precompiled_charsmap", &state->map, failure);
 }
 

@@ -14,6 +14,8 @@
 #include <uninorm.h>
 #include <unictype.h>
 
+#define KEY "tokenizer.ggml.normalizer."
+
 /* A longer word is unknown: max_input_chars_per_word of all known models. */
 #define MAX_WORD_CHARACTERS 100
 
@@ -29,19 +31,14 @@ struct wordpiece {
 static int open_wordpiece(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
                           struct run_failure *failure)
 {
-    static const char lowercase[] = "tokenizer.ggml.normalizer.lowercase";
-    static const char strip_accents[] = "tokenizer.ggml.normalizer.strip_accents";
     const struct run_vocabulary *vocabulary = &tokenizer->vocabulary;
     struct wordpiece *state = calloc(1, sizeof *state);
 
     tokenizer->state = state;
     if (!state)
         return run_fail_memory(failure);
-    state->is_lowered =
-        !run_metadata_has(metadata, lowercase) || run_metadata_is_true(metadata, lowercase);
-    state->is_stripped = run_metadata_has(metadata, strip_accents)
-                             ? run_metadata_is_true(metadata, strip_accents)
-                             : state->is_lowered;
+    state->is_lowered = run_metadata_is_true(metadata, KEY "lowercase", true);
+    state->is_stripped = run_metadata_is_true(metadata, KEY "strip_accents", state->is_lowered);
     for (uint32_t id = 0; id < vocabulary->n; id++) {
         uint32_t length;
         const char *text = run_vocabulary_text(vocabulary, id, &length);

@@ -325,11 +325,11 @@ int run_metadata_bool(const struct run_metadata *metadata, const char *key, bool
     return 0;
 }
 
-bool run_metadata_is_true(const struct run_metadata *metadata, const char *key)
+bool run_metadata_is_true(const struct run_metadata *metadata, const char *key, bool otherwise)
 {
     const struct value *value = find(metadata, key);
 
-    return value && value->is_true;
+    return value ? value->is_true : otherwise;
 }
 
 const double *run_metadata_numbers(const struct run_metadata *metadata, const char *key, size_t *n)

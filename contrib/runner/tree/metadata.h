@@ -41,8 +41,8 @@ bool run_metadata_has_group(const struct run_metadata *metadata, const char *pre
 /* The string, owned by the metadata; NULL if the key is missing or not a string. */
 const char *run_metadata_string(const struct run_metadata *metadata, const char *key);
 
-/* Return true if the key exists and is true. */
-bool run_metadata_is_true(const struct run_metadata *metadata, const char *key);
+/* Return true if the key is true; `otherwise` if it is missing. */
+bool run_metadata_is_true(const struct run_metadata *metadata, const char *key, bool otherwise);
 
 /*
  * Store the key's bool. Returns 0, also if the key is missing, which leaves *is_true as it is;

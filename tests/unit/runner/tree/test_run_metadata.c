@@ -134,7 +134,7 @@ Test(run_metadata, failures_are_kept)
 
     cr_expect_eq(run_metadata_u32(metadata, "a", 10, &value, &failure), 0);
     cr_expect_eq(run_metadata_status(metadata, &failure), 0);
-    cr_expect_not(run_metadata_is_true(metadata, "b"));
+    cr_expect_not(run_metadata_is_true(metadata, "b", false));
     cr_expect_eq(run_metadata_status(metadata, &failure), -EINVAL);
     cr_expect_not_null(strstr(failure.text, "metadata/b.json"), "%s", failure.text);
     cr_expect_eq(run_metadata_u32(metadata, "b", 10, &value, &failure), -EINVAL);
@@ -190,10 +190,10 @@ Test(run_metadata, keys_of_the_architecture)
     cr_expect_str_eq(run_metadata_string(metadata, "s"), "text");
     cr_expect_null(run_metadata_string(metadata, "t"));
     cr_expect_null(run_metadata_string(metadata, "none"));
-    cr_expect(run_metadata_is_true(metadata, "t"));
-    cr_expect_not(run_metadata_is_true(metadata, "f"));
-    cr_expect_not(run_metadata_is_true(metadata, "s"));
-    cr_expect_not(run_metadata_is_true(metadata, "none"));
+    cr_expect(run_metadata_is_true(metadata, "t", false));
+    cr_expect_not(run_metadata_is_true(metadata, "f", false));
+    cr_expect_not(run_metadata_is_true(metadata, "s", false));
+    cr_expect_not(run_metadata_is_true(metadata, "none", false));
     cr_expect_eq(run_metadata_bool(metadata, "t", &is_true, &failure), 0);
     cr_expect(is_true);
     cr_expect_eq(run_metadata_bool(metadata, "none", &is_true, &failure), 0);
