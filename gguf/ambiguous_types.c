@@ -1,7 +1,6 @@
 #include "gguf/ambiguous_types.h"
 
 #include "dequant/rows.h"
-#include "gguf/tensor_order.h"
 
 #include <assert.h>
 #include <ctype.h>

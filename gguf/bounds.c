@@ -1,7 +1,5 @@
 #include "gguf/bounds.h"
 
-#include "gguf/tensor_order.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

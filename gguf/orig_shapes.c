@@ -1,7 +1,5 @@
 #include "gguf/orig_shapes.h"
 
-#include "gguf/tensor_order.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -5,7 +5,6 @@
 #include "gguf/bounds.h"
 #include "gguf/models/key_lists.h"
 #include "gguf/support/arrays.h"
-#include "gguf/tensor_order.h"
 
 #include <errno.h>
 #include <inttypes.h>

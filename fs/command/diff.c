@@ -1,14 +1,15 @@
 #include "fs/command/commands.h"
 
 #include "fs/command/diff_result.h"
-#include "fs/command/imatrix.h"
 #include "fs/command/model_input.h"
 #include "fs/command/tensor_choice.h"
 #include "fs/command/terminal.h"
+#include "fs/tree/data/elements.h"
+#include "fs/tree/facts/tensor_pairs.h"
+#include "fs/tree/views/importance.h"
 #include "gguf/support/arrays.h"
 #include "gguf/support/exit_status.h"
 #include "gguf/support/progress.h"
-#include "gguf/tensor_order.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -172,6 +173,82 @@ static int fail(const struct job *job, unsigned which, const struct gguf_tensor 
     return gguf_exit_status(result);
 }
 
+/* Read numbers that must be finite and not negative. Returns 0, -EDOM, or the error of reading. */
+static int read_floats(const struct gguf_model *model, const struct gguf_tensor *tensor, float *out)
+{
+    const int result = fs_elements_read(
+        &(struct fs_elements){
+            .model = model, .tensor = tensor, .type = dequant_type_by_id(DEQUANT_F32)},
+        0, tensor->n_elements * sizeof *out, (char *)out);
+
+    for (uint64_t i = 0; result == 0 && i < tensor->n_elements; i++)
+        if (!isfinite(out[i]) || out[i] < 0)
+            return -EDOM;
+    return result;
+}
+
+/* Return the number of matrices of the tensor that have sums of their own; 0 if they do not fit. */
+static uint64_t count_matrices(const struct gguf_tensor *tensor, const struct gguf_tensor *sums,
+                               const struct gguf_tensor *counts)
+{
+    const uint64_t n_matrices = sums->n_elements / tensor->ne[0];
+
+    return fs_importance_fits(sums, counts) && sums->n_elements % tensor->ne[0] == 0 &&
+                   n_matrices > 0 && n_matrices % counts->n_elements == 0 &&
+                   tensor->ne[2] * tensor->ne[3] % n_matrices == 0
+               ? n_matrices
+               : 0;
+}
+
+/*
+ * Get the column weights of a tensor: means of squared inputs, 0 for a matrix without inputs.
+ * `by_name` lists the importance matrix's tensors, from gguf_tensors_by_name(). Free
+ * weights->values with free(); it is NULL if the importance matrix lacks the tensor. Returns 0,
+ * -ENOMEM, -EINVAL if their shape does not fit the tensor, -EDOM unless all sums, counts and
+ * weights are finite and not negative, or the error of reading them.
+ */
+static int get_weights(const struct gguf_model *imatrix, const struct gguf_tensor *const *by_name,
+                       const struct gguf_tensor *tensor, struct fs_column_weights *weights)
+{
+    const struct gguf_string name = gguf_name_of(tensor);
+    const struct gguf_tensor *sums =
+        fs_find_half(by_name, imatrix->n_tensors, name, FS_SUMS_SUFFIX);
+    const struct gguf_tensor *counts =
+        fs_find_half(by_name, imatrix->n_tensors, name, FS_COUNTS_SUFFIX);
+    uint64_t n_matrices, matrix_elements;
+    float *values, *of_matrix;
+    int result;
+
+    *weights = (struct fs_column_weights){0};
+    if (!sums || !counts || tensor->n_elements == 0)
+        return 0;
+    n_matrices = count_matrices(tensor, sums, counts);
+    if (n_matrices == 0)
+        return -EINVAL;
+    values = calloc(sums->n_elements + counts->n_elements, sizeof *values);
+    if (!values)
+        return -ENOMEM;
+    of_matrix = values + sums->n_elements;
+    matrix_elements = sums->n_elements / counts->n_elements;
+    assert(matrix_elements > 0); /* count_matrices() */
+    result = read_floats(imatrix, sums, values);
+    if (result == 0)
+        result = read_floats(imatrix, counts, of_matrix);
+    for (uint64_t i = 0; result == 0 && i < sums->n_elements; i++) {
+        const uint64_t matrix = i / matrix_elements;
+
+        values[i] = fs_importance(values[i], of_matrix[matrix], 0);
+        if (!isfinite(values[i])) /* it overflows */
+            result = -EDOM;
+    }
+    if (result < 0) {
+        free(values);
+        return result;
+    }
+    *weights = (struct fs_column_weights){values, tensor->ne[0], n_matrices, tensor->ne[1]};
+    return 0;
+}
+
 /* Compare the values of a pair. Returns an exit status. */
 static int compare_pair(struct job *job, struct fs_tensor_pair *pair)
 {
@@ -183,7 +260,7 @@ static int compare_pair(struct job *job, struct fs_tensor_pair *pair)
     int result = 0;
 
     if (job->imatrix)
-        result = fs_imatrix_get(job->imatrix, job->imatrix_by_name, pair->tensors[0], &weights);
+        result = get_weights(job->imatrix, job->imatrix_by_name, pair->tensors[0], &weights);
     if (result < 0)
         return fail(job, 2, pair->tensors[0], result);
     pair->is_weighted = weights.values != NULL;

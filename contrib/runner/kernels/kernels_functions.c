@@ -1,6 +1,4 @@
 /* Functions of many elements, for attention, gates and activations. */
-#include "contrib/runner/compute/run_kernels.h"
-#include "contrib/runner/kernels/kernel_names.h"
 #include "contrib/runner/kernels/vector_math.h"
 
 /* Define the kernel `name`, which replaces each vector x by `value`. */

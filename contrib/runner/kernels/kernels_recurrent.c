@@ -1,5 +1,4 @@
 /* The kernels of recurrences, see contrib/runner/compute/run_kernels.h. */
-#include "contrib/runner/kernels/kernel_names.h"
 #include "contrib/runner/kernels/vector_math.h"
 
 #include <math.h>

@@ -4,7 +4,13 @@
  */
 #pragma once
 
+#include "contrib/runner/compute/run_kernels.h"
 #include "dequant/kernels/float_vectors.h"
+
+/* The name of a kernel of the set that is compiled, DEQUANT_SET. */
+#define RUN_JOIN2(set, name) run_##set##_##name
+#define RUN_JOIN(set, name)  RUN_JOIN2(set, name)
+#define RUN_KERNEL(name)     RUN_JOIN(DEQUANT_SET, name)
 
 /* a where the mask is -1, b where it is 0. */
 static inline float_vector chosen(int_vector mask, float_vector a, float_vector b)

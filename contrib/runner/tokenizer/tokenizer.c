@@ -4,6 +4,8 @@
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +19,18 @@
 static const struct run_tokenizer_kind *const kinds[] = {
     &run_kind_llama, &run_kind_gpt2, &run_kind_gemma4, &run_kind_bert,
     &run_kind_t5,    &run_kind_rwkv, &run_kind_plamo2, NULL};
+
+void run_tokenizer_add_note(struct run_tokenizer *tokenizer, const char *format, ...)
+{
+    const size_t length = strlen(tokenizer->note);
+    const char *between = length > 0 && length + 2 < RUN_NOTE_BYTES ? "; " : "";
+    char *end = stpcpy(tokenizer->note + length, between);
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(end, (size_t)(tokenizer->note + RUN_NOTE_BYTES - end), format, arguments);
+    va_end(arguments);
+}
 
 /* ---- opening ---- */
 
@@ -100,11 +114,11 @@ static int open_kind(struct run_tokenizer *tokenizer, const struct run_metadata 
     if (metadata && !run_metadata_has(metadata, "tokenizer.ggml.token_type"))
         run_tokenizer_add_note(tokenizer, "no tokenizer.ggml.token_type: only tokens with "
                                           "well-known texts are control tokens");
-    if (metadata && run_metadata_has(metadata, "tokenizer.ggml.add_space_prefix"))
-        tokenizer->is_space_added =
-            run_metadata_is_true(metadata, "tokenizer.ggml.add_space_prefix");
-    if (metadata)
+    if (metadata) {
+        tokenizer->is_space_added = run_metadata_is_true(
+            metadata, "tokenizer.ggml.add_space_prefix", tokenizer->is_space_added);
         code = run_special_tokens_find(tokenizer, metadata, failure);
+    }
     if (code == 0 && tokenizer->kind->open)
         code = tokenizer->kind->open(tokenizer, metadata, failure);
     if (code < 0)

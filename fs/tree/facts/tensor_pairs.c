@@ -1,7 +1,5 @@
 #include "fs/tree/facts/tensor_pairs.h"
 
-#include "gguf/tensor_order.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
