@@ -104,6 +104,16 @@ $(BUILD)/libggufs.so: $(LIBRARY_OBJ) $(BUILD)/library-core.a fs/library/exports.
 	    $(filter-out -pie,$(ALL_LDFLAGS)) -o $@ $(filter %.o %.a,$^) $(LIBRARY_LIBS)
 	@ln -sf $(@F) $(BUILD)/$(LIBRARY_NAME)
 
+# For the wheel, which needs no library but libc and libm.
+$(BUILD)/wheel/libggufs.so.0: $(LIBRARY_OBJ) $(BUILD)/library-core.a fs/library/exports.map
+	@mkdir -p $(@D)
+	$(CC) -shared -Wl,-soname,$(LIBRARY_NAME) -Wl,--version-script=fs/library/exports.map $(filter-out -pie,$(ALL_LDFLAGS)) -s -o $@ \
+	    $(filter %.o %.a,$^) -Wl,-Bstatic,--exclude-libs,ALL -lnettle -lunistring -Wl,-Bdynamic -lm
+
+.PHONY: wheel
+wheel: $(BUILD)/wheel/libggufs.so.0
+	contrib/python/make_wheel.py $(VERSION) $< $(BUILD)/wheel
+
 # One object, so that only ggufs_* can clash with names of a program.
 $(BUILD)/libggufs.a: $(LIBRARY_OBJ) $(BUILD)/library-core.a
 	@rm -f $@
@@ -273,6 +283,7 @@ help:
 	@echo 'make bench-run  measure ggufs-run (BENCH_RUN_TYPES=, LLAMA_BENCH=, IK_BENCH=)'
 	@echo 'make lint       clang-format, clang-tidy, cppcheck, mandoc, shellcheck'
 	@echo 'make install    install to PREFIX=/usr/local below DESTDIR='
+	@echo 'make wheel      build the wheel of the Python package in build/wheel'
 	@echo 'make uninstall  remove what make install installed'
 	@echo 'make clean      remove build/'
 	@echo 'make deb        build the Debian packages in build/deb'
