@@ -107,7 +107,8 @@ static int parse_integer(const struct job *job, const char *text, struct gguf_va
     errno = 0;
     number = strtoull(digits, &end, 10);
     if (!isdigit((unsigned char)*digits) || *end != '\0')
-        return REFUSE(job, "%s is not an integer", quote(text).text);
+        return REFUSE(job, "%s is not an integer, and the type is %s", quote(text).text,
+                      types[value->type].name);
     if (errno != 0 || number > limit)
         return REFUSE(job, "%s is outside the range of %s, %" PRId64 " to %" PRIu64,
                       quote(text).text, types[value->type].name, least, types[value->type].most);
@@ -129,7 +130,8 @@ static int parse_float(const struct job *job, const char *text, struct gguf_valu
         is_infinite = isinf(value->f64);
     }
     if (end == text || *end != '\0' || isspace((unsigned char)*text))
-        return REFUSE(job, "%s is not a number", quote(text).text);
+        return REFUSE(job, "%s is not a number, and the type is %s", quote(text).text,
+                      types[value->type].name);
     if (is_infinite && errno == ERANGE) /* not for "inf" */
         return REFUSE(job, "%s is outside the range of %s", quote(text).text,
                       types[value->type].name);

@@ -9,6 +9,7 @@
 #include "gguf/support/safe_print.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +65,7 @@ static char *model_in(const struct fs_options *options, const char *directory,
 static void open_input(const struct fs_options *options, const char *path, struct fs_input *input)
 {
     struct gguf_report report = {0};
-    char remedy[GGUF_REMEDY_BYTES];
+    char remedy[GGUF_REMEDY_BYTES], longer[PATH_MAX];
     struct stat status;
 
     input->path = path;
@@ -78,6 +79,10 @@ static void open_input(const struct fs_options *options, const char *path, struc
     input->why = report.first_error;
     if (input->error == -ENOENT && gguf_remote_remedy(path, remedy))
         refuse_path(input, -ENOENT, "no such file; ggufs opens local files only; %s", remedy);
+    else if (input->error == -ENOENT &&
+             (size_t)snprintf(longer, sizeof longer, "%s.gguf", path) < sizeof longer &&
+             access(longer, F_OK) == 0)
+        refuse_path(input, -ENOENT, "no such file; did you mean %s?", longer);
     if (input->error == -ENOTCONN)
         refuse_path(input, -ENOTCONN, "%s",
                     "ggufs, which served this mount, has ended: remove the mount with "

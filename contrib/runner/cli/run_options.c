@@ -287,6 +287,9 @@ static int check(const struct run_options *options)
     const bool takes_prompt = options->task == RUN_TASK_GENERATE ||
                               options->task == RUN_TASK_CHAT || options->task == RUN_TASK_TOKENIZE;
 
+    if (!options->model && options->task == RUN_TASK_PERPLEXITY)
+        return refuse_with_usage(
+            "--perplexity FILE MODEL: the FILE with the text, or MODEL, is missing", "");
     if (!options->model)
         return refuse_with_usage(
             "MODEL is missing: a model file, or the directory of a mounted model", "");

@@ -13,6 +13,11 @@ static void write_value_head_dim(struct fs_hf_config *config, const struct fs_hf
 }
 
 static const struct fs_hf_entry linear_config[] = {
+    TABLE(fs_hf_moe_sizes),
+    HEAD_DIM,
+    RMS_NORM,
+    SILU,
+    PARTIAL_ROPE,
     KINDS("layer_types", "blk.%.ssm_out.weight", "linear_attention", "full_attention"),
     CALL("linear_value_head_dim", write_value_head_dim),
     KEY("linear_conv_kernel_dim", "ssm.conv_kernel"),
@@ -91,14 +96,11 @@ static const struct fs_hf_entry mimo2_config[] = {
 
 const struct fs_hf_row fs_hf_rows_hybrid[] = {
     {"qwen3next", "Qwen3NextForCausalLM", "qwen3_next", &gguf_naming_qwen3_next,
-     .config = CONFIG(TABLE(fs_hf_moe_sizes), HEAD_DIM, RMS_NORM, SILU, PARTIAL_ROPE,
-                      TABLE(linear_config), TABLE(experts_config))},
+     .config = CONFIG(TABLE(linear_config), TABLE(experts_config))},
     {"qwen35", "Qwen3_5ForCausalLM", "qwen3_5_text", &gguf_naming_qwen3_5,
-     .config = CONFIG(TABLE(fs_hf_moe_sizes), HEAD_DIM, RMS_NORM, SILU, PARTIAL_ROPE,
-                      TABLE(linear_config))},
+     .config = CONFIG(TABLE(linear_config))},
     {"qwen35moe", "Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", &gguf_naming_qwen3_5_moe,
-     .config = CONFIG(TABLE(fs_hf_moe_sizes), HEAD_DIM, RMS_NORM, SILU, PARTIAL_ROPE,
-                      TABLE(linear_config), TABLE(experts_config))},
+     .config = CONFIG(TABLE(linear_config), TABLE(experts_config))},
     {"lfm2", "Lfm2ForCausalLM", "lfm2", &gguf_naming_lfm2,
      .config = CONFIG(TABLE(fs_hf_hybrid_sizes), TABLE(lfm2_config))},
     {"lfm2moe", "Lfm2MoeForCausalLM", "lfm2_moe", &gguf_naming_lfm2,

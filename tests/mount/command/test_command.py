@@ -126,6 +126,11 @@ class TestUsage(CommandTestCase):
             with self.subTest(words=words):
                 self.assert_usage_error(words, f"usage: ggufs {words[0]} ", missing)
 
+    def test_a_name_without_its_ending(self):
+        name = self.model.removesuffix(".gguf")
+        for words in ((name, self.mountpoint), ("--info", name)):
+            self.assert_refused(EX_NOINPUT, words, f"{name}: no such file; did you mean {self.model}?")
+
     def test_a_comma_that_cuts_a_value(self):
         """If a comma seems to have cut a value of -o, the message gives the remedy."""
         for option in ("set=general.name=str:fast,furious", "set=a=arr:[1,2]"):

@@ -157,6 +157,7 @@ class TestErrors(RunnerTestCase):
     def test_usage(self):
         for arguments in ([], [self.model, "a", "b"]):
             self.assertIn("usage: ggufs-run", self.refused(EX_USAGE, *arguments))
+        self.assertIn("--perplexity FILE MODEL: ", self.refused(EX_USAGE, "--perplexity", self.model))
         for arguments in (["--frobnicate", "x"], ["--temp", "x", self.model]):
             err = self.refused(EX_USAGE, *arguments)
             self.assertIn(arguments[0], err)
