@@ -25,7 +25,7 @@ static struct value lookup(struct run *r, struct value name)
     if (jinja_is(name.text, "self")) /* has the blocks of the template; there are none */
         return (struct value){.type = JINJA_NAMESPACE, .dict = jinja_new_dict(r)};
     if (!global)
-        return jinja_undefined(r, NULL, jinja_absent, name);
+        return jinja_undefined(r, jinja_absent, name);
     value.function = jinja_alloc(r, sizeof *value.function);
     value.function->builtin = global;
     return value;
@@ -131,8 +131,7 @@ struct value jinja_loop_attribute(struct run *r, struct loop *loop, const struct
         return jinja_int(index);
     }
     if (jinja_is(name, "previtem"))
-        return index > 1 ? loop->previous
-                         : jinja_undefined(r, "there is no previous item", jinja_none, jinja_none);
+        return index > 1 ? loop->previous : jinja_missing(r, "there is no previous item");
     if (jinja_is(name, "cycle changed depth depth0 revindex revindex0"))
         jinja_fail(r, "loop.%.*s" JINJA_NOT_IMPLEMENTED, JINJA_SHORT(name));
     if (!jinja_is(name, "last nextitem"))
@@ -140,8 +139,7 @@ struct value jinja_loop_attribute(struct run *r, struct loop *loop, const struct
     peek(r, loop);
     if (jinja_is(name, "last"))
         return jinja_bool(!loop->has_next);
-    return loop->has_next ? loop->next
-                          : jinja_undefined(r, "there is no next item", jinja_none, jinja_none);
+    return loop->has_next ? loop->next : jinja_missing(r, "there is no next item");
 }
 
 static void run_loop(struct run *r, const struct node *node)
@@ -156,13 +154,13 @@ static void run_loop(struct run *r, const struct node *node)
     open_scope(r, outer);
     while (r->jump != JINJA_BREAK && loop_next(r, value.loop)) {
         has_run = true;
-        jinja_clear(&r->scope->variables); /* each round starts anew */
+        r->scope->variables.count = 0; /* each round starts anew */
         jinja_set(r, &r->scope->variables, name, value);
         assign(r, node->a, value.loop->current);
         r->jump = JINJA_ON;
         jinja_run_body(r, node->c);
     }
-    jinja_clear(&r->scope->variables);
+    r->scope->variables.count = 0;
     r->jump = JINJA_ON;
     if (!has_run)
         jinja_run_body(r, node->d);
@@ -226,16 +224,14 @@ static void set_parameters(struct run *r, const struct node *node, const struct 
                   n < call->items.count ? call->items.items[n++]
                   : named               ? *named
                   : parameter->a        ? jinja_evaluate(r, parameter->a)
-                                        : jinja_undefined(r, NULL, jinja_absent, parameter->value));
+                                        : jinja_undefined(r, jinja_absent, parameter->value));
     }
     if (n < call->items.count)
         jinja_fail(r, "macro '%.*s' takes not more than %zu argument(s)", JINJA_SHORT(name), n);
     if (node->op && !jinja_find(r, variables, caller)) {
         const struct value *called = jinja_find(r, &call->named, caller);
 
-        jinja_set(r, variables, caller,
-                  called ? *called
-                         : jinja_undefined(r, "No caller defined", jinja_none, jinja_none));
+        jinja_set(r, variables, caller, called ? *called : jinja_missing(r, "No caller defined"));
     }
     for (size_t i = 0; i < call->named.count; i++) {
         const struct value key = call->named.entries[i].key;
@@ -277,7 +273,7 @@ static struct value evaluate_call(struct run *r, const struct node *node, const 
     return call_macro(r, callee.macro, &call);
 }
 
-/* Apply a filter or test, or the filters of a block to its text; NULL is no filter. */
+/* Apply a filter or test, or the filters of a block to its text. NULL stands for no filter. */
 static struct value evaluate_filter(struct run *r, const struct node *node, struct text *text)
 {
     const bool is_test = node && node->kind == NODE_TEST;
@@ -339,7 +335,7 @@ static struct value evaluate_item(struct run *r, const struct node *node)
     struct value bounds[3] = {jinja_absent, jinja_absent, jinja_absent};
 
     if (index->kind != NODE_SLICE)
-        return jinja_item(r, owner, jinja_evaluate(r, index));
+        return jinja_member(r, owner, jinja_evaluate(r, index), true);
     for (size_t i = 0; i < 3; i++)
         if (parts[i])
             bounds[i] = jinja_evaluate(r, parts[i]);
@@ -368,7 +364,7 @@ static struct value evaluate_condition(struct run *r, const struct node *node)
                         "the inline if-expression on line %u evaluated to false and no else "
                         "section was defined.",
                         node->line);
-    return jinja_undefined(r, hint, jinja_none, jinja_none);
+    return jinja_missing(r, hint);
 }
 
 static void print(struct run *r, struct value value)
@@ -407,7 +403,7 @@ static struct value evaluate(struct run *r, const struct node *node)
     case NODE_CONDITION:
         return evaluate_condition(r, node);
     case NODE_ATTRIBUTE:
-        return jinja_attribute(r, jinja_evaluate(r, node->a), node->value);
+        return jinja_member(r, jinja_evaluate(r, node->a), node->value, false);
     case NODE_ITEM:
         return evaluate_item(r, node);
     case NODE_CALL:

@@ -32,44 +32,33 @@ static bool take(const struct text *format, size_t *at, char character)
     return is_there;
 }
 
-/* Format as printf does: %s, %d and %f with the flags - and 0, a width and a precision. */
+/* Format as printf does: %s, %d and %f, with a width, for %f a precision, and zeros before it. */
 static void add_value(struct run *r, struct text *out, const struct text *format, size_t *at,
                       struct value value)
 {
-    const bool is_left = take(format, at, '-'), has_zeros = !is_left && take(format, at, '0');
-    const int width = read_number(r, format, at, 0);
-    const int precision = take(format, at, '.') ? read_number(r, format, at, 0) : -1;
-    const bool is_text = take(format, at, 's'), is_integer = !is_text && take(format, at, 'd');
-    char digits[700]; /* the longest has 310 characters before the point and 300 after it */
-    struct text *text, *padding = jinja_text(r, has_zeros && !is_text ? "0" : " ", 1);
-    int64_t n_sign;
+    const bool has_zeros = take(format, at, '0');
+    const int width = read_number(r, format, at, 0),
+              precision = take(format, at, '.') ? read_number(r, format, at, 0) : -1;
+    const char type = *at < format->n ? format->bytes[(*at)++] : '\0';
+    const double number = jinja_is_number(value) ? jinja_as_double(value) : 0;
+    char digits[700] = ""; /* the longest has 310 characters before the point and 300 after it */
+    struct text *text = type == 's' ? jinja_str(r, value) : NULL;
 
-    if (is_text) {
-        text = jinja_str(r, value);
-        if (precision >= 0)
-            text = jinja_cut(r, text, 0, jinja_offset(text, (size_t)precision));
-    } else {
-        if ((!is_integer && !take(format, at, 'f')) || (is_integer && precision >= 0))
-            fail_format(r, format);
-        if (!jinja_is_number(value))
-            jinja_fail(r, "%%%c format: a real number is required, not %s", is_integer ? 'd' : 'f',
-                       jinja_type_name(value));
-        if (value.type == JINJA_FLOAT && !(fabs(value.number) < (is_integer ? 0x1p63 : INFINITY)))
-            fail_format(r, format);
-        if (is_integer)
-            snprintf(digits, sizeof digits, "%lld",
-                     value.type == JINJA_FLOAT ? (long long)value.number
-                                               : (long long)value.integer);
-        else
-            snprintf(digits, sizeof digits, "%.*f", precision < 0 ? 6 : precision,
-                     jinja_as_double(value));
-        text = jinja_text(r, digits, strlen(digits));
-    }
-    n_sign = !is_text && has_zeros && text->bytes[0] == '-'; /* stands before the zeros */
-    jinja_add_part(r, out, text, 0, (size_t)n_sign);
-    jinja_add_times(r, out, padding, is_left ? 0 : width - (int64_t)jinja_chars(text));
-    jinja_add_part(r, out, text, (size_t)n_sign, text->n);
-    jinja_add_times(r, out, padding, is_left ? width - (int64_t)jinja_chars(text) : 0);
+    if (!memchr("sdf", type, 3) || (precision >= 0 && type != 'f') || (has_zeros && text) ||
+        (value.type == JINJA_FLOAT && !(fabs(number) < (type == 'd' ? 0x1p63 : INFINITY))))
+        fail_format(r, format);
+    if (text)
+        jinja_add_times(r, out, jinja_text(r, " ", 1), width - (int64_t)jinja_chars(text));
+    else if (!jinja_is_number(value))
+        jinja_fail(r, "%%%c format: a real number is required, not %s", type,
+                   jinja_type_name(value));
+    else if (type == 'f')
+        snprintf(digits, sizeof digits, has_zeros ? "%0*.*f" : "%*.*f", width,
+                 precision < 0 ? 6 : precision, number);
+    else
+        snprintf(digits, sizeof digits, has_zeros ? "%0*lld" : "%*lld", width,
+                 value.type == JINJA_FLOAT ? (long long)number : (long long)value.integer);
+    jinja_add_text(r, out, text ? text : jinja_text(r, digits, strlen(digits)));
 }
 
 struct text *jinja_percent_format(struct run *r, const struct text *format, struct value arguments)

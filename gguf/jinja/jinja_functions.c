@@ -230,26 +230,17 @@ static struct value range(struct run *r, const struct value *a)
 
 static struct value make_dict(struct run *r, const struct value *a)
 {
-    const struct value result = jinja_dict(jinja_new_dict(r));
-    const struct list *given = a[1].list, *named = jinja_view(r, a[2].dict, JINJA_ITEMS).list,
-                      *pairs = named;
+    const struct value result = jinja_dict(jinja_new_dict(r)), *given = a[1].list->items;
+    const size_t n_given = a[1].list->count;
 
-    if (given->count > 1)
-        jinja_fail(r, "dict expected at most 1 argument, got %zu", given->count);
-    if (given->count)
-        pairs = given->items[0].type == JINJA_DICT
-                    ? jinja_view(r, given->items[0].dict, JINJA_ITEMS).list
-                    : jinja_items(r, given->items[0]);
-    for (size_t i = 0; i < pairs->count; i++) {
-        const struct list *pair = jinja_items(r, pairs->items[i]);
-
-        if (pair->count != 2)
-            jinja_fail(r, "dictionary update sequence element #%zu has length %zu; 2 is required",
-                       i, pair->count);
-        jinja_set(r, result.dict, pair->items[0], pair->items[1]);
-    }
-    for (size_t i = 0; i < named->count; i++)
-        jinja_set(r, result.dict, named->items[i].list->items[0], named->items[i].list->items[1]);
+    if (n_given > 1)
+        jinja_fail(r, "dict expected at most 1 argument, got %zu", n_given);
+    if (n_given && given->type != JINJA_DICT)
+        jinja_fail(r, "dict() of a %s" JINJA_NOT_IMPLEMENTED, jinja_type_name(*given));
+    for (size_t i = 0; n_given && i < given->dict->count; i++)
+        jinja_set(r, result.dict, given->dict->entries[i].key, given->dict->entries[i].value);
+    for (size_t i = 0; i < a[2].dict->count; i++)
+        jinja_set(r, result.dict, a[2].dict->entries[i].key, a[2].dict->entries[i].value);
     return result;
 }
 

@@ -178,39 +178,34 @@ static struct token lex_text(struct run *r, struct lexer *lexer)
 
 /* ---- tokens in tags ---- */
 
-static const char *skip_digits(const struct lexer *lexer, const char *at)
-{
-    while (is_one_of(lexer, at, "0123456789"))
-        at++;
-    return at;
-}
-
 static struct value lex_number(struct run *r, struct lexer *lexer)
 {
-    const char *start = lexer->at, *end = skip_digits(lexer, start), *after = end;
-    const bool may_be_float = start[-1] != '.';
-    char digits[400];
+    const char *start = lexer->at, *end = start;
+    char *float_end;
+    double number;
+    int64_t integer;
 
-    if (may_be_float && starts(lexer, after, ".") && skip_digits(lexer, after + 1) > after + 1)
-        after = skip_digits(lexer, after + 1);
-    if (may_be_float && is_one_of(lexer, after, "eE")) {
-        const char *exponent = after + 1 + is_one_of(lexer, after + 1, "+-");
-
-        if (skip_digits(lexer, exponent) > exponent)
-            after = skip_digits(lexer, exponent);
-    }
-    if (after - start >= (ptrdiff_t)sizeof digits)
-        jinja_fail(r, "a number of %zu characters is too long", (size_t)(after - start));
-    if ((*start == '0' && end > start + 1) || is_one_of(lexer, after, "_xXoObB"))
+    while (is_one_of(lexer, end, "0123456789"))
+        end++;
+    if ((*start == '0' && end > start + 1) || is_one_of(lexer, end, "_xXoObB"))
         jinja_fail(
             r, "a number that is not decimal, or with '_' or a 0 before it," JINJA_NOT_IMPLEMENTED);
-    memcpy(digits, start, (size_t)(after - start));
-    digits[after - start] = '\0';
-    lexer->at = after;
+    number = strtod(start, &float_end);
+    lexer->at = end;
+    /* Digits follow a point; after one ("a.1.5") are integers. */
+    if (start[-1] != '.' && float_end > end &&
+        !(*end == '.' && !is_one_of(lexer, end + 1, "0123456789"))) {
+        lexer->at = float_end;
+        if (is_one_of(lexer, float_end, "_"))
+            jinja_fail(r, "a number with '_'" JINJA_NOT_IMPLEMENTED);
+        return jinja_float(number);
+    }
     errno = 0;
-    if (after == end && strtoll(digits, NULL, 10) == INT64_MAX && errno == ERANGE)
-        jinja_fail(r, "the integer %.40s does not fit in 64 bits", digits);
-    return after > end ? jinja_float(strtod(digits, NULL)) : jinja_int(strtoll(digits, NULL, 10));
+    integer = strtoll(start, NULL, 10);
+    if (errno == ERANGE)
+        jinja_fail(r, "the integer %.*s does not fit in 64 bits",
+                   end - start > 40 ? 40 : (int)(end - start), start);
+    return jinja_int(integer);
 }
 
 /* Read at most n digits; returns their end. */

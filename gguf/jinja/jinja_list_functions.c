@@ -14,11 +14,6 @@ static struct value key_of(struct run *r, struct value item, struct value attrib
                : key;
 }
 
-static struct value empty(struct run *r, const char *hint)
-{
-    return jinja_undefined(r, hint, jinja_none, jinja_none);
-}
-
 static struct value length(struct run *r, const struct value *a)
 {
     if (a[0].type == JINJA_STRING)
@@ -37,7 +32,7 @@ static struct value first(struct run *r, const struct value *a)
         all.items = jinja_items(r, a[0]);
     return jinja_generate(r, a[0].type == JINJA_GENERATOR ? a[0].generator : &all, &item)
                ? item
-               : empty(r, "No first item, sequence was empty.");
+               : jinja_missing(r, "No first item, sequence was empty.");
 }
 
 static struct value last(struct run *r, const struct value *a)
@@ -48,7 +43,7 @@ static struct value last(struct run *r, const struct value *a)
         jinja_fail(r, "'generator' object is not reversible");
     items = jinja_items(r, a[0]);
     return items->count ? items->items[items->count - 1]
-                        : empty(r, "No last item, sequence was empty.");
+                        : jinja_missing(r, "No last item, sequence was empty.");
 }
 
 static struct value to_list(struct run *r, const struct value *a)
@@ -141,30 +136,10 @@ static struct value sort(struct run *r, const struct value *a)
 
 static struct value dictsort(struct run *r, const struct value *a)
 {
-    const bool is_by_value = a[2].type == JINJA_STRING && jinja_is(a[2].text, "value");
-
-    if (!is_by_value && a[2].type != JINJA_ABSENT && !jinja_is(a[2].text, "key"))
-        jinja_fail(r, "You can only sort by either \"key\" or \"value\"");
     if (a[0].type != JINJA_DICT)
         jinja_fail(r, "dictsort needs a dict, not %s", jinja_type_name(a[0]));
-    return jinja_list(jinja_sorted(r, jinja_view(r, a[0].dict, JINJA_ITEMS).list,
-                                   jinja_int(is_by_value), jinja_truth(a[1]), jinja_truth(a[3])));
-}
-
-static struct value unique(struct run *r, const struct value *a)
-{
-    const struct list *items = jinja_items(r, a[0]);
-    struct list *result = jinja_new_list(r, 0);
-    struct dict *seen = jinja_new_dict(r);
-
-    for (size_t i = 0; i < items->count; i++) {
-        const struct value key = key_of(r, items->items[i], a[2], jinja_truth(a[1]));
-
-        if (!jinja_find(r, seen, key))
-            jinja_push(r, result, items->items[i]);
-        jinja_set(r, seen, key, jinja_none);
-    }
-    return generate_from(r, jinja_list(result));
+    return jinja_list(jinja_sorted(r, jinja_view(r, a[0].dict, JINJA_ITEMS).list, jinja_int(0),
+                                   jinja_truth(a[1]), false));
 }
 
 static struct value extreme(struct run *r, const struct value *a)
@@ -180,7 +155,7 @@ static struct value extreme(struct run *r, const struct value *a)
             best_key = key;
         }
     }
-    return items->count ? best : empty(r, "No aggregated item, sequence was empty.");
+    return items->count ? best : jinja_missing(r, "No aggregated item, sequence was empty.");
 }
 
 /* ---- generators ---- */
@@ -251,8 +226,8 @@ static struct value view(struct run *r, const struct value *a)
     return jinja_view(r, a[0].dict, (enum jinja_type)a[JINJA_VARIANT].integer);
 }
 
-enum { FILTER = JINJA_FILTER, OF_LIST = JINJA_METHOD | JINJA_OF_LIST };
-enum { OF_DICT = JINJA_METHOD | JINJA_OF_DICT };
+enum { FILTER = JINJA_FILTER, OF_DICT = JINJA_METHOD(JINJA_DICT) };
+enum { OF_LIST = JINJA_METHOD(JINJA_LIST) | JINJA_METHOD(JINJA_TUPLE) };
 
 const struct builtin jinja_list_table[] = {
     {"length count", FILTER, "", length, 0},
@@ -262,8 +237,7 @@ const struct builtin jinja_list_table[] = {
     {"join", FILTER, "| d~ attribute", join, 0},
     {"items", FILTER, "", dict_items, 0},
     {"sort", FILTER, "| reverse case_sensitive attribute", sort, 0},
-    {"dictsort", FILTER, "| case_sensitive by$ reverse", dictsort, 0},
-    {"unique", FILTER, "| case_sensitive attribute", unique, 0},
+    {"dictsort", FILTER, "| case_sensitive", dictsort, 0},
     {"min", FILTER, "| case_sensitive attribute", extreme, '<'},
     {"max", FILTER, "| case_sensitive attribute", extreme, '>'},
     {"map", FILTER, "* **", map, 0},

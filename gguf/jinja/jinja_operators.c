@@ -176,16 +176,11 @@ bool jinja_compare_by(struct run *r, unsigned op, struct value a, struct value b
 /* ---- members ---- */
 
 /* Return an attribute in the sense of Python: a method, or a member of the interpreter's own
- * objects; JINJA_ABSENT if there is none. */
+ * objects; otherwise JINJA_ABSENT. */
 static struct value find_attribute(struct run *r, struct value owner, struct value key)
 {
     const struct text *name = key.text;
-    const unsigned kind = owner.type == JINJA_STRING  ? JINJA_OF_TEXT
-                          : owner.type == JINJA_LIST  ? JINJA_OF_LIST
-                          : owner.type == JINJA_TUPLE ? JINJA_OF_LIST
-                          : owner.type == JINJA_DICT  ? JINJA_OF_DICT
-                                                      : 0;
-    const struct builtin *builtin = kind ? jinja_find_builtin(JINJA_METHOD | kind, name) : NULL;
+    const struct builtin *builtin = jinja_find_builtin(JINJA_METHOD(owner.type), name);
     struct value value = {.type = JINJA_FUNCTION}, *found = NULL;
 
     if (builtin && !builtin->parameters)
@@ -196,7 +191,7 @@ static struct value find_attribute(struct run *r, struct value owner, struct val
         const char *hint = jinja_format(r, "access to attribute '%.*s' of '%s' object is unsafe.",
                                         JINJA_SHORT(name), jinja_type_name(owner));
 
-        return jinja_undefined(r, hint, jinja_none, jinja_none);
+        return jinja_missing(r, hint);
     }
     if (builtin) {
         value.function = jinja_alloc(r, sizeof *value.function);
@@ -212,46 +207,41 @@ static struct value find_attribute(struct run *r, struct value owner, struct val
     return found ? *found : jinja_absent;
 }
 
-struct value jinja_attribute(struct run *r, struct value owner, struct value name)
+/* Return owner[key] in the sense of Python, or JINJA_ABSENT. */
+static struct value find_element(struct run *r, struct value owner, struct value key)
 {
-    struct value value, *found = NULL;
+    const bool is_text = owner.type == JINJA_STRING;
+    const struct value *found = NULL;
+    int64_t n, i;
+    size_t at;
 
-    jinja_need_defined(r, owner);
-    value = find_attribute(r, owner, name);
-    if (value.type == JINJA_ABSENT && owner.type == JINJA_DICT)
-        found = jinja_find(r, owner.dict, name);
-    return found                        ? *found
-           : value.type != JINJA_ABSENT ? value
-                                        : jinja_undefined(r, NULL, owner, name);
-}
-
-struct value jinja_item(struct run *r, struct value owner, struct value key)
-{
-    struct value value = jinja_absent, *found = NULL;
-
-    jinja_need_defined(r, owner);
     if (owner.type == JINJA_DICT && key.type <= JINJA_STRING)
         found = jinja_find(r, owner.dict, key);
-    if (found)
-        return *found;
-    if (jinja_is_integer(key) && (jinja_is_sequence(owner) || owner.type == JINJA_STRING)) {
-        const bool is_text = owner.type == JINJA_STRING;
-        const int64_t n = (int64_t)(is_text ? jinja_chars(owner.text) : owner.list->count);
-        const int64_t i = key.integer < 0 ? key.integer + n : key.integer;
+    if (found || !jinja_is_integer(key) || (!is_text && !jinja_is_sequence(owner)))
+        return found ? *found : jinja_absent;
+    n = (int64_t)(is_text ? jinja_chars(owner.text) : owner.list->count);
+    i = key.integer < 0 ? key.integer + n : key.integer;
+    if (i < 0 || i >= n)
+        return jinja_absent;
+    if (!is_text)
+        return owner.list->items[i];
+    jinja_charge(r, (uint64_t)(owner.text->n == (size_t)n ? 0 : i / 64));
+    at = jinja_offset(owner.text, (size_t)i);
+    return jinja_string(
+        jinja_cut(r, owner.text, at, jinja_next_char(owner.text, at, &(uint32_t){0})));
+}
 
-        if (i >= 0 && i < n && !is_text)
-            return owner.list->items[i];
-        if (i >= 0 && i < n) {
-            const size_t at = jinja_offset(owner.text, (size_t)i);
+struct value jinja_member(struct run *r, struct value owner, struct value key, bool is_item)
+{
+    struct value value;
 
-            jinja_charge(r, (uint64_t)(owner.text->n == (size_t)n ? 0 : i / 64));
-            return jinja_string(
-                jinja_cut(r, owner.text, at, jinja_next_char(owner.text, at, &(uint32_t){0})));
-        }
-    }
-    if (key.type == JINJA_STRING)
+    jinja_need_defined(r, owner);
+    value = is_item ? find_element(r, owner, key) : find_attribute(r, owner, key);
+    if (value.type == JINJA_ABSENT && !is_item)
+        value = find_element(r, owner, key);
+    else if (value.type == JINJA_ABSENT && key.type == JINJA_STRING)
         value = find_attribute(r, owner, key);
-    return value.type != JINJA_ABSENT ? value : jinja_undefined(r, NULL, owner, key);
+    return value.type == JINJA_ABSENT ? jinja_undefined(r, owner, key) : value;
 }
 
 /* Return a bound of a slice, moved into [low, high]. */
@@ -336,7 +326,7 @@ struct value jinja_path(struct run *r, struct value item, struct value path,
             key = is_number && end > start ? jinja_int(number)
                                            : jinja_string(jinja_cut(r, text, start, end));
         }
-        item = jinja_item(r, item, key);
+        item = jinja_member(r, item, key, true);
         if (item.type == JINJA_UNDEFINED && if_missing.type != JINJA_ABSENT)
             item = if_missing;
     }

@@ -121,18 +121,14 @@ static void parse_macro(struct parser *p, struct node *node)
         *node = *macro;
 }
 
-static void parse_filter_block(struct parser *p, struct node *node)
+static void parse_region(struct parser *p, struct node *node)
 {
-    do
-        node->b = jinja_parse_filter(p, node->b);
-    while (jinja_skip(p, "|"));
-    node->c = parse_block(p, "endfilter");
-    jinja_next(p);
-}
+    const bool is_filter = node->kind == NODE_FILTER_BLOCK;
 
-static void parse_generation(struct parser *p, struct node *node)
-{
-    node->c = parse_block(p, "endgeneration");
+    do
+        node->b = is_filter ? jinja_parse_filter(p, node->b) : NULL;
+    while (is_filter && jinja_skip(p, "|"));
+    node->c = parse_block(p, is_filter ? "endfilter" : "endgeneration");
     jinja_next(p);
 }
 
@@ -155,8 +151,8 @@ static struct node *parse_statement(struct parser *p)
         {"for", NODE_FOR, parse_for},
         {"macro", NODE_MACRO, parse_macro},
         {"call", NODE_CALL_BLOCK, parse_macro},
-        {"filter", NODE_FILTER_BLOCK, parse_filter_block},
-        {"generation", NODE_GENERATION, parse_generation},
+        {"filter", NODE_FILTER_BLOCK, parse_region},
+        {"generation", NODE_GENERATION, parse_region},
         {"break", NODE_BREAK, parse_jump},
         {"continue", NODE_CONTINUE, parse_jump},
     };

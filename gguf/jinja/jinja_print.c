@@ -11,7 +11,8 @@
 struct printer {
     struct run *r;
     struct text *out;
-    const struct jinja_json_style *json; /* NULL: repr() */
+    bool json; /* or repr() */
+    struct jinja_json_style style;
 };
 
 /* Write a number as repr() of a float does. */
@@ -72,7 +73,7 @@ static void add_quoted(const struct printer *p, const struct text *text)
         bool is_plain;
 
         next = jinja_next_char(text, at, &c);
-        is_plain = p->json ? c >= 0x20 && !(p->json->is_ascii && c > 0x7e)
+        is_plain = p->json ? c >= 0x20 && !(p->style.is_ascii && c > 0x7e)
                            : c == ' ' || !uc_is_general_category_withtable(
                                              c, UC_CATEGORY_MASK_C | UC_CATEGORY_MASK_Z);
         if (is_plain && c != quote && c != '\\')
@@ -101,48 +102,41 @@ static void add_key(const struct printer *p, struct value key)
 
 static void add_line(const struct printer *p, int64_t level)
 {
-    if (p->json && p->json->indent) {
+    if (p->style.indent) {
         jinja_add_string(p->r, p->out, "\n");
-        jinja_add_times(p->r, p->out, p->json->indent, level);
+        jinja_add_times(p->r, p->out, p->style.indent, level);
     }
 }
 
-static void add_separator(const struct printer *p, const struct text *json, const char *plain)
-{
-    if (json)
-        jinja_add_text(p->r, p->out, json);
-    else
-        jinja_add_string(p->r, p->out, plain);
-}
+static const char *const brackets[][2] = {
+    [JINJA_LIST] = {"[", "]"},
+    [JINJA_TUPLE] = {"(", ")"},
+    [JINJA_KEYS] = {"dict_keys([", "])"},
+    [JINJA_VALUES] = {"dict_values([", "])"},
+    [JINJA_ITEMS] = {"dict_items([", "])"},
+    [JINJA_DICT] = {"{", "}"},
+    [JINJA_NAMESPACE] = {"<Namespace {", "}>"},
+};
 
 static void add_items(const struct printer *p, struct value value, int64_t level)
 {
-    static const char *const brackets[][2] = {
-        [JINJA_LIST] = {"[", "]"},
-        [JINJA_TUPLE] = {"(", ")"},
-        [JINJA_KEYS] = {"dict_keys([", "])"},
-        [JINJA_VALUES] = {"dict_values([", "])"},
-        [JINJA_ITEMS] = {"dict_items([", "])"},
-        [JINJA_DICT] = {"{", "}"},
-        [JINJA_NAMESPACE] = {"<Namespace {", "}>"},
-    };
     const bool is_dict = value.type == JINJA_DICT || value.type == JINJA_NAMESPACE;
     const enum jinja_type type = p->json && !is_dict ? JINJA_LIST : value.type;
     const struct list *items =
         is_dict ? jinja_view(p->r, value.dict, JINJA_ITEMS).list : value.list;
 
-    if (p->json && is_dict && p->json->has_sorted_keys)
+    if (is_dict && p->style.has_sorted_keys)
         items = jinja_sorted(p->r, items, jinja_absent, true, false);
     jinja_add_string(p->r, p->out, brackets[type][0]);
     for (size_t i = 0; i < items->count; i++) {
         const struct value item = items->items[i];
 
         if (i > 0)
-            add_separator(p, p->json ? p->json->item_separator : NULL, ", ");
+            jinja_add_text(p->r, p->out, p->style.item_separator);
         add_line(p, level + 1);
         if (is_dict) {
             add_key(p, item.list->items[0]);
-            add_separator(p, p->json ? p->json->key_separator : NULL, ": ");
+            jinja_add_text(p->r, p->out, p->style.key_separator);
         }
         add_value(p, is_dict ? item.list->items[1] : item, level + 1);
     }
@@ -152,10 +146,20 @@ static void add_items(const struct printer *p, struct value value, int64_t level
     jinja_add_string(p->r, p->out, brackets[type][1]);
 }
 
+/* Return the word of a value, or NULL. */
+static const char *word_of(struct value value, bool json)
+{
+    if (value.type == JINJA_NONE)
+        return json ? "null" : "None";
+    if (value.type == JINJA_BOOL)
+        return value.integer ? json ? "true" : "True" : json ? "false" : "False";
+    return value.type == JINJA_UNDEFINED ? "Undefined" : NULL;
+}
+
 static void add_value(const struct printer *p, struct value value, int64_t level)
 {
     const bool is_markup = value.type == JINJA_STRING && value.text->is_markup && !p->json;
-    const bool is_true = jinja_truth(value);
+    const char *word = word_of(value, p->json);
     char digits[32];
 
     jinja_charge(p->r, 1);
@@ -163,44 +167,22 @@ static void add_value(const struct printer *p, struct value value, int64_t level
     if (p->json &&
         (value.type == JINJA_UNDEFINED || (value.type > JINJA_TUPLE && value.type != JINJA_DICT)))
         jinja_fail(p->r, "Object of type %s is not JSON serializable", jinja_type_name(value));
-    switch (value.type) {
-    case JINJA_NONE:
-        jinja_add_string(p->r, p->out, p->json ? "null" : "None");
-        break;
-    case JINJA_UNDEFINED:
-        jinja_add_string(p->r, p->out, "Undefined");
-        break;
-    case JINJA_BOOL:
-        jinja_add_string(p->r, p->out,
-                         p->json   ? is_true ? "true" : "false"
-                         : is_true ? "True"
-                                   : "False");
-        break;
-    case JINJA_INT:
+    if (word) {
+        jinja_add_string(p->r, p->out, word);
+    } else if (value.type == JINJA_INT) {
         snprintf(digits, sizeof digits, "%" PRId64, value.integer);
         jinja_add_string(p->r, p->out, digits);
-        break;
-    case JINJA_BIG:
+    } else if (value.type == JINJA_BIG) {
         jinja_add_text(p->r, p->out, value.text);
-        break;
-    case JINJA_FLOAT:
+    } else if (value.type == JINJA_FLOAT) {
         add_float(p, value.number);
-        break;
-    case JINJA_STRING:
+    } else if (value.type == JINJA_STRING) {
         jinja_add_string(p->r, p->out, is_markup ? "Markup(" : "");
         add_quoted(p, value.text);
         jinja_add_string(p->r, p->out, is_markup ? ")" : "");
-        break;
-    case JINJA_LIST:
-    case JINJA_TUPLE:
-    case JINJA_KEYS:
-    case JINJA_VALUES:
-    case JINJA_ITEMS:
-    case JINJA_DICT:
-    case JINJA_NAMESPACE:
+    } else if (value.type <= JINJA_NAMESPACE && brackets[value.type][0]) {
         add_items(p, value, level);
-        break;
-    default:
+    } else {
         jinja_fail(p->r, "a value of type %s has no text", jinja_type_name(value));
     }
     p->r->depth--;
@@ -215,7 +197,10 @@ struct text *jinja_str(struct run *r, struct value value)
 
 struct text *jinja_to_json(struct run *r, struct value value, const struct jinja_json_style *style)
 {
-    const struct printer printer = {r, jinja_text(r, "", 0), style};
+    static const struct text comma = {.bytes = (char *)", ", .marks = (char *)"\0", .n = 2},
+                             colon = {.bytes = (char *)": ", .marks = (char *)"\0", .n = 2};
+    static const struct jinja_json_style repr = {.item_separator = &comma, .key_separator = &colon};
+    const struct printer printer = {r, jinja_text(r, "", 0), style, style ? *style : repr};
 
     add_value(&printer, value, 0);
     return printer.out;

@@ -67,7 +67,6 @@ struct text {
     char *marks; /* for each byte 1 if it is message text */
     size_t n;
     size_t n_chars;        /* 0: not counted */
-    uint64_t hash;         /* 0: not computed */
     struct buffer *buffer; /* NULL: to append copies the text */
     bool is_markup;        /* result of the filter `safe` or `escape` */
 };
@@ -81,10 +80,8 @@ struct list {
 struct dict {
     struct entry {
         struct value key, value;
-        uint64_t hash;
     } * entries;
     size_t count, room;
-    uint32_t *slots; /* a hash table of 2 * room: index + 1 of an entry, or 0 */
 };
 
 /* Says in an error where the undefined value is from. */
@@ -201,8 +198,9 @@ static inline double jinja_as_double(struct value value)
 
 /* Return the name of the type in Python. */
 const char *jinja_type_name(struct value value);
-struct value jinja_undefined(struct run *r, const char *hint, struct value owner,
-                             struct value name);
+struct value jinja_undefined(struct run *r, struct value owner, struct value name);
+/* Return an undefined value whose use fails with this message. */
+struct value jinja_missing(struct run *r, const char *message);
 /* Fail if the value is undefined. */
 void jinja_need_defined(struct run *r, struct value value);
 /* Return the text of a string, or the integer (`if_absent` for JINJA_ABSENT); fails for others. */
@@ -221,7 +219,6 @@ struct dict *jinja_new_dict(struct run *r);
 struct value *jinja_find(struct run *r, const struct dict *dict, struct value key);
 struct value *jinja_get(struct run *r, const struct dict *dict, const char *key);
 void jinja_set(struct run *r, struct dict *dict, struct value key, struct value value);
-void jinja_clear(struct dict *dict);
 /* Return JINJA_KEYS, JINJA_VALUES or JINJA_ITEMS of a dict. */
 struct value jinja_view(struct run *r, const struct dict *dict, enum jinja_type type);
 /* Return the items of any iterable; fails for other values. A list is returned itself. */
@@ -299,16 +296,13 @@ enum {
     JINJA_FILTER = 1,
     JINJA_TEST = 2,
     JINJA_GLOBAL = 4,
-    JINJA_METHOD = 8, /* of the types below */
-    JINJA_OF_TEXT = 16,
-    JINJA_OF_LIST = 32,
-    JINJA_OF_DICT = 64,
-    JINJA_STR = 128, /* a filter of str(value) */
+    JINJA_STR = 8, /* a filter of str(value) */
 };
+#define JINJA_METHOD(type) (16u << (type))
 
 struct builtin {
     const char *names;      /* divided by spaces */
-    unsigned kinds;         /* a JINJA_METHOD without `call` is forbidden */
+    unsigned kinds;         /* a method without `call` is forbidden */
     const char *parameters; /* NULL: not implemented */
     struct value (*call)(struct run *r, const struct value *a);
     int variant;
@@ -330,9 +324,8 @@ struct value jinja_call_builtin(struct run *r, unsigned kind, const struct built
 
 struct value jinja_binary(struct run *r, unsigned op, struct value a, struct value b);
 bool jinja_compare_by(struct run *r, unsigned op, struct value a, struct value b);
-/* Return value.name and value[key]; a missing member is undefined. */
-struct value jinja_attribute(struct run *r, struct value owner, struct value name);
-struct value jinja_item(struct run *r, struct value owner, struct value key);
+/* Return owner[key] or owner.key; a missing member is undefined. */
+struct value jinja_member(struct run *r, struct value owner, struct value key, bool is_item);
 /* Return owner[start:stop:step]; JINJA_ABSENT and none are the defaults. */
 struct value jinja_slice(struct run *r, struct value owner, const struct value bounds[3]);
 struct value jinja_loop_attribute(struct run *r, struct loop *loop, const struct text *name);

@@ -42,7 +42,7 @@ static void append(struct run *r, struct text *to, const char *bytes, const char
         memcpy(to->marks + to->n, marks, n);
     to->n += n;
     buffer->used += n;
-    to->hash = to->n_chars = 0;
+    to->n_chars = 0;
 }
 
 void jinja_add(struct run *r, struct text *to, const char *bytes, size_t n)

@@ -120,64 +120,52 @@ static void add_part(struct run *r, struct list *list, const struct text *text, 
     jinja_push(r, list, jinja_string(jinja_cut(r, text, start, end)));
 }
 
-/* Split at white space, as split() without a separator does. */
-static void split_words(struct run *r, struct list *list, const struct text *text, int64_t n,
-                        int side)
+/* Return the offset of the first or last white space, and the end of that character. */
+static size_t find_space(const struct text *text, bool is_last, size_t *end)
 {
-    const struct text *rest = jinja_strip(r, text, NULL, side);
+    for (size_t at = is_last ? text->n : 0, from; is_last ? at > 0 : at < text->n;
+         at = is_last ? from : *end) {
+        uint32_t c;
 
-    for (; rest->n && n != 0; n--) {
-        size_t start = 0, end = 0;
-        uint32_t c = 0;
-
-        /* the first white space, or the end of the last one */
-        for (size_t at = 0, next; at < rest->n; at = next) {
-            next = jinja_next_char(rest, at, &c);
-            if (side == JINJA_RIGHT && jinja_is_space(c))
-                start = next;
-            if (side == JINJA_LEFT && jinja_is_space(c))
-                break;
-            end = next;
-        }
-        jinja_charge(r, end / 64);
-        add_part(r, list, rest, start, end);
-        rest =
-            side == JINJA_RIGHT ? jinja_cut(r, rest, 0, start) : jinja_cut(r, rest, end, rest->n);
-        rest = jinja_strip(r, rest, NULL, side);
+        for (from = at - is_last; ((unsigned char)text->bytes[from] & 0xc0) == 0x80;)
+            from--;
+        *end = jinja_next_char(text, from, &c);
+        if (jinja_is_space(c))
+            return from;
     }
-    if (rest->n)
-        add_part(r, list, rest, 0, rest->n);
+    return SIZE_MAX;
 }
 
 static struct value split(struct run *r, const struct value *a)
 {
-    const bool is_last = a[JINJA_VARIANT].integer == JINJA_RIGHT;
-    const struct text *text = a[0].text, *separator;
-    struct list *list = jinja_new_list(r, 0), *reversed = list;
-    int64_t n = jinja_need_int(r, a[2], -1);
-    size_t start = 0, end = text->n, at;
+    static const struct value backward[] = {
+        {.type = JINJA_ABSENT}, {.type = JINJA_ABSENT}, {.type = JINJA_INT, .integer = -1}};
+    const bool is_last = a[JINJA_VARIANT].integer == JINJA_RIGHT,
+               is_words = a[1].type == JINJA_ABSENT || a[1].type == JINJA_NONE;
+    const struct text *separator = is_words ? NULL : jinja_need_text(r, a[1]), *rest = a[0].text;
+    const struct value parts = jinja_list(jinja_new_list(r, 0));
 
-    if (a[1].type == JINJA_ABSENT || a[1].type == JINJA_NONE) {
-        split_words(r, list, text, n, (int)a[JINJA_VARIANT].integer);
-    } else {
-        separator = jinja_need_text(r, a[1]);
-        if (separator->n == 0)
-            jinja_fail(r, "empty separator");
-        for (; n != 0; n--) {
-            at = is_last ? search_last(r, text, separator, end)
-                         : jinja_search(r, text, separator, start);
-            if (at == SIZE_MAX)
-                break;
-            add_part(r, list, text, is_last ? at + separator->n : start, is_last ? end : at);
-            *(is_last ? &end : &start) = is_last ? at : at + separator->n;
-        }
-        add_part(r, list, text, start, end);
+    if (separator && separator->n == 0)
+        jinja_fail(r, "empty separator");
+    for (int64_t n = jinja_need_int(r, a[2], -1);; n--) {
+        size_t at = SIZE_MAX, end;
+
+        if (is_words)
+            rest = jinja_strip(r, rest, NULL, (int)a[JINJA_VARIANT].integer);
+        if (n != 0 && is_words)
+            at = find_space(rest, is_last, &end);
+        else if (n != 0)
+            at = is_last ? search_last(r, rest, separator, rest->n)
+                         : jinja_search(r, rest, separator, 0);
+        if (at == SIZE_MAX)
+            break;
+        end = is_words ? end : at + separator->n;
+        add_part(r, parts.list, rest, is_last ? end : 0, is_last ? rest->n : at);
+        rest = jinja_cut(r, rest, is_last ? 0 : end, is_last ? at : rest->n);
     }
-    if (is_last)
-        reversed = jinja_slice(r, jinja_list(list),
-                               (struct value[]){jinja_absent, jinja_absent, jinja_int(-1)})
-                       .list;
-    return jinja_list(reversed);
+    if (rest->n || !is_words)
+        add_part(r, parts.list, rest, 0, rest->n);
+    return is_last ? jinja_slice(r, parts, backward) : parts;
 }
 
 static struct value splitlines(struct run *r, const struct value *a)
@@ -217,19 +205,16 @@ static struct value join(struct run *r, const struct value *a)
 
 static struct value indent(struct run *r, const struct value *a)
 {
-    const struct text *newline = jinja_text(r, "\n", 1);
-    const struct value text = jinja_binary(r, '~', a[0], jinja_string((struct text *)newline));
+    const struct value newline = jinja_string_of(r, "\n"),
+                       text = jinja_binary(r, '~', a[0], newline);
     const struct list *lines = splitlines(r, (struct value[]){text, jinja_absent}).list;
     struct text *result = jinja_text(r, "", 0), *spaces = jinja_text(r, "", 0);
 
-    if (a[1].type == JINJA_STRING)
-        spaces = a[1].text;
-    else
-        jinja_add_times(r, spaces, jinja_text(r, " ", 1), jinja_need_int(r, a[1], 4));
+    jinja_add_times(r, spaces, jinja_text(r, " ", 1), jinja_need_int(r, a[1], 4));
     for (size_t i = 0; i < lines->count; i++) {
         if (i > 0)
-            jinja_add_text(r, result, newline);
-        if (jinja_truth(a[i == 0 ? 2 : 3]) || (i > 0 && lines->items[i].text->n))
+            jinja_add_text(r, result, newline.text);
+        if (i > 0 ? lines->items[i].text->n > 0 : jinja_truth(a[2]))
             jinja_add_text(r, result, spaces);
         jinja_add_text(r, result, lines->items[i].text);
     }
@@ -279,7 +264,7 @@ static struct value format(struct run *r, const struct value *a)
         jinja_percent_format(r, a[0].text, (struct value){.type = JINJA_TUPLE, .list = a[1].list}));
 }
 
-enum { FILTER = JINJA_FILTER | JINJA_STR, METHOD = JINJA_METHOD | JINJA_OF_TEXT };
+enum { FILTER = JINJA_FILTER | JINJA_STR, METHOD = JINJA_METHOD(JINJA_STRING) };
 
 const struct builtin jinja_text_table[] = {
     {"upper", FILTER | METHOD, "", change_case, JINJA_UPPER},
@@ -301,7 +286,7 @@ const struct builtin jinja_text_table[] = {
     {"rsplit", METHOD, "| sep maxsplit", split, JINJA_RIGHT},
     {"splitlines", METHOD, "| keepends", splitlines, 0},
     {"join", METHOD, "iterable", join, 0},
-    {"indent", JINJA_FILTER, "| width first blank", indent, 0},
+    {"indent", JINJA_FILTER, "| width first", indent, 0},
     {"string", FILTER, "", string, 0},
     {"safe", FILTER, "", safe, 0},
     {"escape e", FILTER, "", escape, 0},

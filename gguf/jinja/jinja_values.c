@@ -124,12 +124,20 @@ const char *jinja_type_name(struct value value)
     return names[value.type];
 }
 
-struct value jinja_undefined(struct run *r, const char *hint, struct value owner, struct value name)
+struct value jinja_undefined(struct run *r, struct value owner, struct value name)
 {
     struct undefined *undefined = jinja_alloc(r, sizeof *undefined);
 
-    *undefined = (struct undefined){hint, owner, name};
+    *undefined = (struct undefined){NULL, owner, name};
     return (struct value){.type = JINJA_UNDEFINED, .undefined = undefined};
+}
+
+struct value jinja_missing(struct run *r, const char *message)
+{
+    const struct value value = jinja_undefined(r, jinja_none, jinja_none);
+
+    value.undefined->hint = message;
+    return value;
 }
 
 void jinja_need_defined(struct run *r, struct value value)
@@ -211,43 +219,15 @@ void jinja_push(struct run *r, struct list *list, struct value item)
 
 /* ---- dicts ---- */
 
-static uint64_t hash_of(struct run *r, struct value key)
+/* Fail for a key that Python does not hash: a list, a dict or a tuple with one of them. */
+static void check_key(struct run *r, struct value key)
 {
-    uint64_t hash = key.type == JINJA_STRING ? key.text->hash : 0x9e3779b97f4a7c15u;
-
-    if (key.type == JINJA_STRING && !hash) {
-        hash = 0xcbf29ce484222325u; /* FNV-1a */
-        for (size_t i = 0; i < key.text->n; i++)
-            hash = (hash ^ (unsigned char)key.text->bytes[i]) * 0x100000001b3u;
-        key.text->hash = hash = hash ? hash : 1;
-    } else if (jinja_is_number(key)) { /* 1, 1.0 and true are the same key */
-        const double number = jinja_as_double(key);
-
-        if (number != 0)
-            memcpy(&hash, &number, sizeof hash);
-        hash = hash * 0x9e3779b97f4a7c15u >> 8;
-    } else if (key.type == JINJA_TUPLE) {
-        jinja_enter(r, JINJA_MAX_DEPTH);
-        for (size_t i = 0; i < key.list->count; i++)
-            hash = hash * 31 + hash_of(r, key.list->items[i]);
-        r->depth--;
-    } else if (key.type > JINJA_STRING || key.type == JINJA_BIG) {
+    jinja_enter(r, JINJA_MAX_DEPTH);
+    for (size_t i = 0; key.type == JINJA_TUPLE && i < key.list->count; i++)
+        check_key(r, key.list->items[i]);
+    r->depth--;
+    if (key.type != JINJA_TUPLE && (key.type > JINJA_STRING || key.type == JINJA_BIG))
         jinja_fail(r, "unhashable type: '%s'", jinja_type_name(key));
-    }
-    return hash;
-}
-
-/* Return the slot of a key: its entry's, or the free one where it belongs. */
-static uint32_t *slot_of(struct run *r, const struct dict *dict, struct value key, uint64_t hash)
-{
-    for (size_t i = (size_t)(hash % (2 * dict->room));; i = (i + 1) % (2 * dict->room)) {
-        uint32_t *slot = &dict->slots[i];
-        const struct entry *entry = *slot ? &dict->entries[*slot - 1] : NULL;
-
-        jinja_charge(r, 1);
-        if (!entry || (entry->hash == hash && jinja_equal(r, entry->key, key)))
-            return slot;
-    }
 }
 
 struct dict *jinja_new_dict(struct run *r)
@@ -255,19 +235,22 @@ struct dict *jinja_new_dict(struct run *r)
     return jinja_alloc(r, sizeof(struct dict));
 }
 
-void jinja_clear(struct dict *dict)
-{
-    dict->count = 0;
-    if (dict->room)
-        memset(dict->slots, 0, 2 * dict->room * sizeof *dict->slots);
-}
-
 struct value *jinja_find(struct run *r, const struct dict *dict, struct value key)
 {
-    const uint64_t hash = hash_of(r, key);
-    const uint32_t *slot = dict->room ? slot_of(r, dict, key, hash) : NULL;
+    const bool is_text = key.type == JINJA_STRING;
 
-    return slot && *slot ? &dict->entries[*slot - 1].value : NULL;
+    check_key(r, key);
+    jinja_charge(r, 1 + dict->count / 16);
+    for (size_t i = 0; i < dict->count; i++) {
+        struct entry *entry = &dict->entries[i];
+
+        if (is_text && entry->key.type == JINJA_STRING
+                ? entry->key.text->n == key.text->n &&
+                      memcmp(entry->key.text->bytes, key.text->bytes, key.text->n) == 0
+                : jinja_equal(r, entry->key, key))
+            return &entry->value;
+    }
+    return NULL;
 }
 
 struct value *jinja_get(struct run *r, const struct dict *dict, const char *key)
@@ -279,26 +262,21 @@ struct value *jinja_get(struct run *r, const struct dict *dict, const char *key)
 
 void jinja_set(struct run *r, struct dict *dict, struct value key, struct value value)
 {
-    const uint64_t hash = hash_of(r, key);
-    uint32_t *slot;
+    struct value *found = jinja_find(r, dict, key);
 
+    if (found) {
+        *found = value;
+        return;
+    }
     if (dict->count == dict->room) {
         const struct dict old = *dict;
 
         dict->room = old.room ? 2 * old.room : 4;
         dict->entries = jinja_alloc(r, dict->room * sizeof *dict->entries);
-        dict->slots = jinja_alloc(r, 2 * dict->room * sizeof *dict->slots);
-        for (size_t i = 0; i < old.count; i++) {
+        for (size_t i = 0; i < old.count; i++)
             dict->entries[i] = old.entries[i];
-            *slot_of(r, dict, old.entries[i].key, old.entries[i].hash) = (uint32_t)i + 1;
-        }
     }
-    slot = slot_of(r, dict, key, hash);
-    if (!*slot) {
-        dict->entries[dict->count++] = (struct entry){key, value, hash};
-        *slot = (uint32_t)dict->count;
-    }
-    dict->entries[*slot - 1].value = value;
+    dict->entries[dict->count++] = (struct entry){key, value};
 }
 
 struct value jinja_view(struct run *r, const struct dict *dict, enum jinja_type type)
