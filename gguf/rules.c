@@ -93,9 +93,10 @@ static const struct gguf_rule_text texts[GGUF_N_RULES] = {
     [GGUF_RULE_TEMPLATE_INTERNALS] =
         {"template-internals", "A chat template reads internals of Python.",
          "It may attack programs that run templates in Python. Take another template with --set."},
-    [GGUF_RULE_TEMPLATE_URL] =
-        {"template-url", "A chat template names a website.",
-         "The model may read the address in each prompt: make sure that it should."},
+    [GGUF_RULE_TEMPLATE_WORDS] = {"template-words", "A chat template looks for words in messages.",
+                                  "It may steer answers: read the template."},
+    [GGUF_RULE_TEMPLATE_URL] = {"template-url", "A chat template names a website.",
+                                "Make sure that the model should read the address."},
     [GGUF_RULE_TEMPLATE_BOS] = {"template-bos",
                                 "A chat template writes the BOS token, and the tokenizer adds it.",
                                 "Encode prompts without adding it, as ggufs-run does."},

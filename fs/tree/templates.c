@@ -2,6 +2,7 @@
 
 #include "fs/tree/prompts.h"
 #include "fs/tree/facts/chat_template.h"
+#include "gguf/jinja/jinja_inspect.h"
 #include "gguf/support/safe_print.h"
 
 #include <errno.h>
@@ -81,8 +82,13 @@ static void check_text(const struct check *check)
                                             "__subclasses__", "__globals__", "__builtins__",
                                             "__init__",       "__import__",  "__getattribute__",
                                             "__dict__",       "__code__",    "__reduce"};
+    struct jinja_place place;
     bool is_found = false;
 
+    if (jinja_find_word_condition(check->parsed, &place))
+        gguf_warning(check->report, GGUF_RULE_TEMPLATE_WORDS, gguf_key_place(check->key),
+                     "line %u: %s", place.line,
+                     gguf_quote((struct gguf_string){place.text, strlen(place.text)}).text);
     for (size_t i = 0; !is_found && i < sizeof internals / sizeof *internals; i++)
         is_found = warn_of(check, GGUF_RULE_TEMPLATE_INTERNALS, internals[i]);
     if (!warn_of(check, GGUF_RULE_TEMPLATE_URL, "https://"))

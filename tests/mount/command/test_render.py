@@ -104,6 +104,10 @@ class TestRender(mounting.MountTestCase):
         self.assertEqual(["tokenizer\t1\t\"<s>\"", *parts], self.rendered(*arguments).splitlines())
         self.assertEqual(parts, self.rendered(
             *arguments, "--set", "tokenizer.ggml.add_bos_token=bool:false").splitlines())
+        roles = "tokenizer.chat_template=str:{{ '<' + messages[0].role + '>' }}"
+        spoken = self.file("roles.json", [{"role": "x", "content": ""}])
+        self.assertEqual('template\t3\t"<x>"', self.rendered(
+            model, "--tokens", "--messages", spoken, "--set", roles).splitlines()[1])
         template = "tokenizer.chat_template=str:{{ bos_token }}{{ messages[0].content }}"
         self.assertEqual(["template\t1\t\"<s>\"", *parts[2:5]],
                          self.rendered(*arguments, "--set", template).splitlines())
@@ -140,6 +144,9 @@ class TestRender(mounting.MountTestCase):
         for template, rule, words in (
                 ("{{ ''.__class__ }}", "template-internals", 'warning: .*line 1: "__class__"'),
                 (each + "{{ x['__globals__'] }}", "template-internals", 'line 2: "__globals__"'),
+                (each + "\n{% if 'deploy it' in m.content|lower %}{% endif %}", "template-words", 'line 3: "deploy it"'),
+                (each + "{{ 'x' if messages[0]['content'].strip() != 'word' }}", "template-words", 'line 2: "word"'),
+                ("{% set content = 'a' %}{{ content.startswith('word') }}", "template-words", 'line 1: "word"'),
                 ("{# #}\n\nsee https://x.org/a." + each, "template-url", 'line 3: "https://x.org/a."'),
                 ("<s>" + each, "template-bos", "note: .*begins with the BOS token"),
                 (each + "<|im_end|>", "template-tokens", 'no "<|im_end|>", which ends a turn'),
@@ -153,6 +160,12 @@ class TestRender(mounting.MountTestCase):
 
     def test_check_finds_nothing(self):
         each = "{% for m in messages %}{{ m.content }}</s>{% endfor %}{{ 'answer' if add_generation_prompt }}"
+        for words in ("'</think>' in messages[0].content", "'word' in messages[0].role", "messages[0].content is string",
+                      "messages[0].content[0].type == 'words'", "messages[0].content == ''",
+                      "'parts' in messages[0].content and messages[0].content.parts",
+                      "'parts' in messages[0].content and messages[0].content['parts']"):
+            with self.subTest(words=words):
+                self.assertEqual({}, self.findings(each + "{% if " + words + " %}{% endif %}"))
         for template in ("{# __class__ https://x.org #}" + each, each + "<|a|><|other|>", each + "{{ __name__ }}",
                          "{{ '__CLASS__' }}" + each, "a<s>" + each, each.replace("m.content", "'<|im_end|>' in m.content")):
             with self.subTest(template=template):
