@@ -62,7 +62,7 @@ struct run_loader {
     char prefix[32]; /* "blk.7." or "" */
 };
 
-/* Return zeroed memory of the arena, or NULL if there is none, which is a failure. */
+/* Return zeroed memory of the arena. Without memory, report a failure and return NULL. */
 void *run_load_alloc(struct run_loader *loader, size_t n, size_t element_bytes);
 
 /* Return true if there is a tensor PREFIX NAME and nothing has failed. */
