@@ -35,15 +35,3 @@ const struct gguf_rename *gguf_rename_of(const struct gguf_naming *naming, struc
     }
     return NULL;
 }
-
-const struct gguf_rename *gguf_rename_to(const struct gguf_naming *naming, struct gguf_string other,
-                                         struct gguf_name_match *match)
-{
-    for (size_t i = 0; i < GGUF_MAX_NAME_TABLES && naming->tables[i]; i++) {
-        for (const struct gguf_rename *rename = naming->tables[i]; rename->name; rename++) {
-            if (rename->other && gguf_tensor_name_matches(other, rename->other, match))
-                return rename;
-        }
-    }
-    return NULL;
-}

@@ -46,14 +46,9 @@ struct gguf_naming {
 size_t gguf_rename_count(const struct gguf_naming *naming);
 const struct gguf_rename *gguf_rename_at(const struct gguf_naming *naming, size_t index);
 
-/*
- * Find a tensor's rename by its name in GGUF, and get its index, or by its name elsewhere.
- * Returns NULL if none matches.
- */
+/* Find a tensor's rename by its name in GGUF, and get its index. Returns NULL if none matches. */
 const struct gguf_rename *gguf_rename_of(const struct gguf_naming *naming, struct gguf_string name,
                                          struct gguf_name_match *match, size_t *index);
-const struct gguf_rename *gguf_rename_to(const struct gguf_naming *naming, struct gguf_string other,
-                                         struct gguf_name_match *match);
 
 /* Checkpoints, by model_type of config.json. */
 extern const struct gguf_naming gguf_naming_mixtral, gguf_naming_llama, gguf_naming_llama_plain,

@@ -56,12 +56,10 @@ static inline bool gguf_order_is_layout(enum gguf_order order)
 /* Numbers of a model that orders depend on. Any value is accepted; 0: unknown. */
 struct gguf_order_sizes {
     uint64_t n_head, n_head_kv;
-    uint64_t n_rot;                  /* rotated rows of a head; 0: as many as the shape says */
-    uint64_t width;                  /* rows of a head; 0: as many as the shape says */
-    uint64_t n_k, width_k;           /* heads of keys of linear attention, and their width */
-    uint64_t n_v, width_v;           /* heads of values, a multiple of n_k */
-    uint64_t n_expert;               /* only for gguf_order_from_there() */
-    uint64_t width_key, width_value; /* of LATENT_KV, only for gguf_order_from_there() */
+    uint64_t n_rot;        /* rotated rows of a head; 0: as many as the shape says */
+    uint64_t width;        /* rows of a head; 0: as many as the shape says */
+    uint64_t n_k, width_k; /* heads of keys of linear attention, and their width */
+    uint64_t n_v, width_v; /* heads of values, a multiple of n_k */
 };
 
 #define GGUF_ORDER_DIMS     4
@@ -93,14 +91,10 @@ struct gguf_placement {
     struct gguf_order_segment segments[GGUF_ORDER_SEGMENTS];
 };
 
-/*
- * Find the placement by the shapes in GGUF, or by the shape elsewhere. Returns 0, or -EINVAL if
- * shapes and sizes do not fit.
+/* Find the placement by the shapes in GGUF. Returns 0, or -EINVAL if shapes and sizes do not fit.
  */
 int gguf_order_from_here(enum gguf_order order, const struct gguf_order_sizes *sizes,
                          const struct gguf_order_shape here[2], struct gguf_placement *placement);
-int gguf_order_from_there(enum gguf_order order, const struct gguf_order_sizes *sizes,
-                          const struct gguf_order_shape *there, struct gguf_placement *placement);
 
 /* Return true if the order makes one tensor of two in GGUF. */
 bool gguf_order_joins(enum gguf_order order);

@@ -6,6 +6,7 @@
 
 #include "gguf/models/orders.h"
 #include "tests/unit/gguf/model_file.h"
+#include "tests/unit/gguf/way_back.h"
 
 #define MAX_ELEMENTS 4096
 
@@ -175,7 +176,7 @@ static void expect_map(enum gguf_order order, const struct gguf_order_sizes *z,
 
 /* Random sizes that fit an order. */
 static void make_case(enum gguf_order order, uint64_t *state, struct gguf_order_sizes *z,
-                      struct gguf_order_shape here[2])
+                      struct way_back_sizes *more, struct gguf_order_shape here[2])
 {
 #define UP_TO(n) (1 + model_file_random(state) % (n))
     const uint64_t a = UP_TO(4), b = UP_TO(4), c = UP_TO(5), per_k = UP_TO(3), groups = UP_TO(3);
@@ -194,7 +195,7 @@ static void make_case(enum gguf_order order, uint64_t *state, struct gguf_order_
     if (is_cube)
         here[0] = (struct gguf_order_shape){3, {a, b, c}};
     here[1] = here[0];
-    z->n_expert = a;
+    more->n_expert = a;
     if (order == GGUF_PAIRS_Q || order == GGUF_HALVES_Q)
         here[0].size[0] = z->n_head * (z->n_rot + (order == GGUF_HALVES_Q ? 2 : 0));
     if (order == GGUF_PAIRS_K || order == GGUF_HALVES_K)
@@ -214,9 +215,9 @@ static void make_case(enum gguf_order order, uint64_t *state, struct gguf_order_
         here[0].size[0] = (z->n_head + 2 * groups) * a;
     if (order == GGUF_LATENT_KV) {
         z->n_head = a;
-        z->width_key = c;
-        z->width_value = UP_TO(4);
-        here[1] = (struct gguf_order_shape){3, {a, z->width_value, b}};
+        more->width_key = c;
+        more->width_value = UP_TO(4);
+        here[1] = (struct gguf_order_shape){3, {a, more->width_value, b}};
     }
     if (order == GGUF_ONE_ROW || order == GGUF_THIRD || order == GGUF_FLAT)
         here[0] = (struct gguf_order_shape){1, {a * b * 2, 1}};
@@ -231,10 +232,11 @@ Test(gguf_orders, both_directions)
     for (unsigned i = 0; i < 40 * GGUF_N_ORDERS; i++) {
         const enum gguf_order order = i % GGUF_N_ORDERS;
         struct gguf_order_sizes sizes;
+        struct way_back_sizes more = {0};
         struct gguf_order_shape here[2];
         struct gguf_placement placement, back;
 
-        make_case(order, &state, &sizes, here);
+        make_case(order, &state, &sizes, &more, here);
         cr_assert_eq(gguf_order_from_here(order, &sizes, here, &placement), 0, "order %u", order);
         map_of(&placement, &found);
         if (order != GGUF_VALUE_ROWS_AFTER_QK && order != GGUF_VALUE_ROWS_OF_CONV &&
@@ -244,8 +246,8 @@ Test(gguf_orders, both_directions)
             cr_expect_arr_eq(found.here, expected.here, found.n * sizeof *found.here, "order %u",
                              order);
         }
-        cr_assert_eq(gguf_order_from_there(order, &sizes, &placement.there, &back), 0, "order %u",
-                     order);
+        cr_assert_eq(way_back_placement(order, &sizes, &more, &placement.there, &back), 0,
+                     "order %u", order);
         for (unsigned t = 0; t < (gguf_order_joins(order) ? 2u : 1u); t++)
             cr_expect(back.here[t].n_dims == here[t].n_dims &&
                           memcmp(back.here[t].size, here[t].size,
@@ -269,8 +271,7 @@ Test(gguf_orders, sizes_that_do_not_fit)
          .n_v = UINT64_MAX,
          .width_k = UINT64_MAX,
          .width_v = UINT64_MAX,
-         .n_rot = UINT64_MAX,
-         .n_expert = 7},
+         .n_rot = UINT64_MAX},
     };
 
     for (unsigned order = GGUF_PAIRS_Q; order < GGUF_BOTH_ROWS; order++) {

@@ -12,6 +12,7 @@
 
 #include "fs/tree/hf/hf_tensors.h"
 #include "tests/unit/gguf/model_file.h"
+#include "tests/unit/gguf/way_back.h"
 
 TestSuite(fs_hf_back, .init = model_file_begin_test);
 
@@ -37,7 +38,7 @@ Test(fs_hf_back, names_of_every_row)
             if (!rename->other)
                 continue;
             cr_assert(gguf_tensor_name_expand(rename->other, &match, name));
-            found = gguf_rename_to(row->naming, string_of(name), &back);
+            found = way_back_rename(row->naming, string_of(name), &back);
             cr_assert(found, "%s: %s", row->class_name, name);
             cr_expect(gguf_tensor_name_expand(found->other, &back, again));
             cr_expect_str_eq(again, name);
@@ -89,6 +90,12 @@ static struct gguf_order_sizes sizes_of(const struct fs_hf_model *hf, uint64_t l
         .width_k = fs_hf_number(hf, "ssm.state_size", 0),
         .n_v = n_v,
         .width_v = n_v > 0 ? fs_hf_number(hf, "ssm.inner_size", 0) / n_v : 0,
+    };
+}
+
+static struct way_back_sizes more_sizes_of(const struct fs_hf_model *hf)
+{
+    return (struct way_back_sizes){
         .n_expert = fs_hf_number(hf, "expert_count", 0),
         .width_key = fs_hf_number(hf, "attention.key_length_mla", 0) -
                      fs_hf_number(hf, "rope.dimension_count", 0),
@@ -153,6 +160,7 @@ static float *read_tensor(const struct conversion *conversion, const struct fs_h
 static void convert_back(struct conversion *conversion, const struct fs_hf_tensor *tensor)
 {
     const struct gguf_order_sizes sizes = sizes_of(&conversion->hf, tensor->match.layer);
+    const struct way_back_sizes more = more_sizes_of(&conversion->hf);
     char name[GGUF_NAME_BYTES];
     struct gguf_order_shape there;
     struct gguf_name_match match;
@@ -163,10 +171,10 @@ static void convert_back(struct conversion *conversion, const struct fs_hf_tenso
     if (!tensor->tensor)
         return; /* from a key */
     fs_hf_tensor_write_name(tensor, name);
-    rename = gguf_rename_to(conversion->row->naming, string_of(name), &match);
+    rename = way_back_rename(conversion->row->naming, string_of(name), &match);
     cr_assert(rename, "%s", name);
     elements = read_tensor(conversion, tensor, &there);
-    cr_assert_eq(gguf_order_from_there(rename->order, &sizes, &there, &placement), 0, "%s: %s",
+    cr_assert_eq(way_back_placement(rename->order, &sizes, &more, &there, &placement), 0, "%s: %s",
                  conversion->row->class_name, name);
     for (unsigned i = 0; i < placement.n_segments; i++) {
         const struct gguf_order_segment *segment = &placement.segments[i];
