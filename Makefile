@@ -195,11 +195,13 @@ $(foreach set,scalar $(KERNEL_SETS),$(eval $(call kernel_rule,$(BUILD),$(set))))
 
 # ---- fuzzing: replay with any compiler, libFuzzer with clang, or AFL++ ----
 
-FUZZ_TARGETS := tree decode json names runner templates
+FUZZ_TARGETS := tree library decode json names runner templates
 FUZZ_SECONDS ?= 60
 FUZZER       := fuzz
 FUZZ_CC      := $(if $(filter afl,$(FUZZER)),afl-clang-fast,clang)
 FUZZ_MAX_LEN := 4096
+# The target `library` has the inputs of `tree`.
+fuzz_inputs  = $$(echo $$target | sed s/library/tree/)
 FUZZ_SHARED  := tests/fuzz/fuzz_check.c tests/fuzz/fuzz_expected.c tests/fuzz/fuzz_files.c tests/unit/runner/metadata_files.c
 # The runner without its command line.
 FUZZED_SRC   := $(filter-out contrib/runner/cli/%,$(RUNNER_SRC))
@@ -251,7 +253,7 @@ fuzz:
 	    mkdir -p build/fuzz/corpus/$$target; \
 	    ASAN_OPTIONS=quarantine_size_mb=8 build/fuzz/$$target -max_total_time=$(FUZZ_SECONDS) -max_len=$(FUZZ_MAX_LEN) -timeout=10 \
 	        -dict=tests/fuzz/gguf.dict -artifact_prefix=build/fuzz/$$target- -print_final_stats=1 \
-	        build/fuzz/corpus/$$target build/fuzz/seeds/$$target tests/fuzz/corpus/$$target; \
+	        build/fuzz/corpus/$$target build/fuzz/seeds/$(fuzz_inputs) tests/fuzz/corpus/$(fuzz_inputs); \
 	done
 
 # AFL++ writes its findings to build/afl/out-TARGET.
@@ -261,7 +263,7 @@ afl:
 	$(MAKE) -s FUZZER=afl $(FUZZ_TARGETS:%=build/afl/%)
 	set -e; for target in $(FUZZ_TARGETS); do \
 	    mkdir -p build/afl/in-$$target; \
-	    find build/fuzz/seeds/$$target tests/fuzz/corpus/$$target -type f -exec cp -t build/afl/in-$$target {} +; \
+	    find build/fuzz/seeds/$(fuzz_inputs) tests/fuzz/corpus/$(fuzz_inputs) -type f -exec cp -t build/afl/in-$$target {} +; \
 	    AFL_NO_UI=1 AFL_SKIP_CPUFREQ=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 AFL_NO_AFFINITY=1 AFL_AUTORESUME=1 \
 	        afl-fuzz -m none -t 2000+ -V $(FUZZ_SECONDS) \
 	            -x tests/fuzz/$$(test $$target = runner && echo runner || echo gguf).dict \

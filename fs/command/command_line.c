@@ -186,19 +186,6 @@ static int take_remount(void *target, const struct gguf_option_use *use)
     return -EINVAL;
 }
 
-static const char *export_at(size_t i)
-{
-    return i + FS_EXPORT_STORED < FS_N_EXPORTS ? fs_export_name(FS_EXPORT_STORED + (unsigned)i)
-                                               : NULL;
-}
-
-static const char *family_at(size_t i)
-{
-    const struct gguf_family *family = gguf_family_at(i);
-
-    return family ? family->name : NULL;
-}
-
 /* clang-format would put each member on a line: */
 /* clang-format off */
 static const struct gguf_option rows[] = {
@@ -247,7 +234,7 @@ static const struct gguf_option rows[] = {
     {"--edits", "FILE", "set and remove keys as a JSON file says", CALL(take_edits),
      FOR(MODELS)},
     {"export", "TYPE", "type of weights in model.gguf: stored, f32, f16, bf16, q8_0, q4_0",
-     SET(CHOICE, export), .least = FS_EXPORT_STORED, .choice_at = export_at, FOR(TREES),
+     SET(CHOICE, export), .least = FS_EXPORT_STORED, .choice_at = fs_export_choice_at, FOR(TREES),
      .without_value = "; to export the mount by NFS, no option is needed"},
     {"dtype", "TYPE", "number type in safetensors files: f32, f16 or bf16", SET(CHOICE, dtype),
      .choices = dtypes, FOR(TREES)},
@@ -269,7 +256,7 @@ static const struct gguf_option rows[] = {
     {"size", "BYTES", "the model has this many bytes in MODEL", SET(BYTES, open.size_bytes),
      .least = 1, FOR(MODELS)},
     {"family", "NAME", "read an old ggml file as a model of this family", SET(TEXT, open.family),
-     .choice_at = family_at, FOR(MODELS)},
+     .choice_at = gguf_family_name_at, FOR(MODELS)},
     {"era", "N", "block layout of an rwkv.cpp 100 file: 0, 1 or 2", SET(CHOICE, open.era),
      .choices = eras, FOR(MODELS)},
     {"type", "ID:NAME", "the type of tensors with this type id, of several", CALL(take_type),

@@ -39,19 +39,6 @@ static int take_type(void *target, const struct gguf_option_use *use)
     return result;
 }
 
-static const char *export_at(size_t i)
-{
-    return i + FS_EXPORT_STORED < FS_N_EXPORTS ? fs_export_name(FS_EXPORT_STORED + (unsigned)i)
-                                               : NULL;
-}
-
-static const char *family_at(size_t i)
-{
-    const struct gguf_family *family = gguf_family_at(i);
-
-    return family ? family->name : NULL;
-}
-
 static const struct gguf_choice dtypes[] = {
     {"f32", FS_DTYPE_F32}, {"f16", FS_DTYPE_F16}, {"bf16", FS_DTYPE_BF16}, {0}};
 static const struct gguf_choice eras[] = {{"0", 1}, {"1", 2}, {"2", 3}, {0}};
@@ -64,12 +51,12 @@ static const struct gguf_option rows[] = {
     {"partial", NULL, "", SET(ON, open.partial)},
     {"offset", "BYTES", "", SET(BYTES, open.offset)},
     {"size", "BYTES", "", SET(BYTES, open.size_bytes), .least = 1},
-    {"family", "NAME", "", SET(TEXT, open.family), .choice_at = family_at},
+    {"family", "NAME", "", SET(TEXT, open.family), .choice_at = gguf_family_name_at},
     {"era", "N", "", SET(CHOICE, open.era), .choices = eras},
     {"type", "ID:NAME", "", GGUF_OPTION_HANDLER, .handle = take_type},
     {"ik", "old", "", SET(ON, open.old_ik), .choices = ik_types},
     {"export", "TYPE", "", SET(CHOICE, tree.export), .least = FS_EXPORT_STORED,
-     .choice_at = export_at},
+     .choice_at = fs_export_choice_at},
     {"dtype", "TYPE", "", SET(CHOICE, tree.dtype), .choices = dtypes},
     {"split", "SIZE", "", SET(BYTES, tree.split_bytes), .least = 1},
     {"hf_shard", "SIZE", "", SET(BYTES, tree.hf_shard_bytes), .least = 1},

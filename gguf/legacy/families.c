@@ -293,6 +293,13 @@ const struct gguf_family *gguf_family_at(size_t index)
     return index < COUNT(families) ? &families[index] : NULL;
 }
 
+const char *gguf_family_name_at(size_t index)
+{
+    const struct gguf_family *family = gguf_family_at(index);
+
+    return family ? family->name : NULL;
+}
+
 const struct gguf_family *gguf_family_by_name(const char *name)
 {
     for (size_t i = 0; i < COUNT(families); i++) {

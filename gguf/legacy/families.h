@@ -81,6 +81,9 @@ struct gguf_family {
 /* Return row `index`, or NULL after the last. */
 const struct gguf_family *gguf_family_at(size_t index);
 
+/* Return its name, or NULL after the last. */
+const char *gguf_family_name_at(size_t index);
+
 /* Return the family of that name, or NULL. */
 const struct gguf_family *gguf_family_by_name(const char *name);
 

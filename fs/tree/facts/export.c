@@ -35,6 +35,13 @@ const char *fs_export_name(enum fs_export_choice choice)
     return choices[choice].name;
 }
 
+const char *fs_export_choice_at(size_t index)
+{
+    return index < FS_N_EXPORTS - FS_EXPORT_STORED
+               ? fs_export_name(FS_EXPORT_STORED + (enum fs_export_choice)index)
+               : NULL;
+}
+
 static bool names_a_type(enum fs_export_choice choice)
 {
     return choice >= FS_EXPORT_F32;

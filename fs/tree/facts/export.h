@@ -35,6 +35,9 @@ struct fs_export {
 /* Return the name of a choice, "q8_0", or NULL for the default. */
 const char *fs_export_name(enum fs_export_choice choice);
 
+/* Return the name of choice FS_EXPORT_STORED + index, or NULL after the last. */
+const char *fs_export_choice_at(size_t index);
+
 /* Determine what changes when a model is exported. */
 void fs_export_plan(const struct gguf_model *model, enum fs_export_choice choice,
                     struct fs_export *export);
