@@ -12,7 +12,7 @@ static void open_scope(struct run *r, struct scope *parent)
 
 static struct value lookup(struct run *r, struct value name)
 {
-    struct value *found = NULL, value = {.type = JINJA_FUNCTION};
+    const struct value *found = NULL;
     const struct builtin *global;
 
     for (const struct scope *scope = r->scope; scope && !found; scope = scope->parent)
@@ -24,11 +24,8 @@ static struct value lookup(struct run *r, struct value name)
     global = jinja_find_builtin(JINJA_GLOBAL, name.text);
     if (jinja_is(name.text, "self")) /* has the blocks of the template; there are none */
         return (struct value){.type = JINJA_NAMESPACE, .dict = jinja_new_dict(r)};
-    if (!global)
-        return jinja_undefined(r, jinja_absent, name);
-    value.function = jinja_alloc(r, sizeof *value.function);
-    value.function->builtin = global;
-    return value;
+    return global ? jinja_function(r, global, jinja_absent)
+                  : jinja_undefined(r, jinja_absent, name);
 }
 
 static void assign(struct run *r, const struct node *target, struct value value)

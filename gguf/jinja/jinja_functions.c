@@ -29,6 +29,15 @@ void jinja_fail_unknown(struct run *r, unsigned kind, const struct text *name)
                JINJA_SHORT(name));
 }
 
+struct value jinja_function(struct run *r, const struct builtin *builtin, struct value owner)
+{
+    struct value value = {.type = JINJA_FUNCTION,
+                          .function = jinja_alloc(r, sizeof *value.function)};
+
+    *value.function = (struct function){builtin, owner};
+    return value;
+}
+
 struct value jinja_call_builtin(struct run *r, unsigned kind, const struct builtin *builtin,
                                 struct value subject, const struct call *call)
 {
@@ -228,9 +237,12 @@ static struct value range(struct run *r, const struct value *a)
     return result;
 }
 
+/* Make a dict, or a namespace, whose members do not start with an underscore. */
 static struct value make_dict(struct run *r, const struct value *a)
 {
-    const struct value result = jinja_dict(jinja_new_dict(r)), *given = a[1].list->items;
+    const struct value result = {.type = (enum jinja_type)a[JINJA_VARIANT].integer,
+                                 .dict = jinja_new_dict(r)},
+                       *given = a[1].list->items;
     const size_t n_given = a[1].list->count;
 
     if (n_given > 1)
@@ -241,14 +253,7 @@ static struct value make_dict(struct run *r, const struct value *a)
         jinja_set(r, result.dict, given->dict->entries[i].key, given->dict->entries[i].value);
     for (size_t i = 0; i < a[2].dict->count; i++)
         jinja_set(r, result.dict, a[2].dict->entries[i].key, a[2].dict->entries[i].value);
-    return result;
-}
-
-static struct value make_namespace(struct run *r, const struct value *a)
-{
-    struct value result = make_dict(r, a);
-
-    for (size_t i = 0; i < result.dict->count; i++) {
+    for (size_t i = 0; result.type == JINJA_NAMESPACE && i < result.dict->count; i++) {
         const struct value key = result.dict->entries[i].key;
 
         if (key.type == JINJA_STRING && key.text->n && key.text->bytes[0] == '_')
@@ -257,7 +262,6 @@ static struct value make_namespace(struct run *r, const struct value *a)
                        "but got '%.*s'",
                        JINJA_SHORT(key.text));
     }
-    result.type = JINJA_NAMESPACE;
     return result;
 }
 
@@ -301,6 +305,6 @@ const struct builtin jinja_table[] = {
     {"raise_exception", JINJA_GLOBAL, "message~", raise_exception, 0},
     {"strftime_now", JINJA_GLOBAL, "format$", strftime_now, 0},
     {"range", JINJA_GLOBAL, "start | stop step", range, 0},
-    {"dict", JINJA_GLOBAL, "* **", make_dict, 0},
-    {"namespace", JINJA_GLOBAL, "* **", make_namespace, 0},
+    {"dict", JINJA_GLOBAL, "* **", make_dict, JINJA_DICT},
+    {"namespace", JINJA_GLOBAL, "* **", make_dict, JINJA_NAMESPACE},
     {NULL, 0, NULL, NULL, 0}};

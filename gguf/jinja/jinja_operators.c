@@ -181,7 +181,7 @@ static struct value find_attribute(struct run *r, struct value owner, struct val
 {
     const struct text *name = key.text;
     const struct builtin *builtin = jinja_find_builtin(JINJA_METHOD(owner.type), name);
-    struct value value = {.type = JINJA_FUNCTION}, *found = NULL;
+    const struct value *found = NULL;
 
     if (builtin && !builtin->parameters)
         jinja_fail(r, "the method %s.%.*s" JINJA_NOT_IMPLEMENTED, jinja_type_name(owner),
@@ -193,11 +193,8 @@ static struct value find_attribute(struct run *r, struct value owner, struct val
 
         return jinja_missing(r, hint);
     }
-    if (builtin) {
-        value.function = jinja_alloc(r, sizeof *value.function);
-        *value.function = (struct function){builtin, owner};
-        return value;
-    }
+    if (builtin)
+        return jinja_function(r, builtin, owner);
     if (owner.type == JINJA_LOOP)
         return jinja_loop_attribute(r, owner.loop, name);
     if (owner.type == JINJA_MACRO && jinja_is(name, "name"))

@@ -123,43 +123,35 @@ static struct value read_number(struct reader *reader)
 
 static struct value read_value(struct reader *reader);
 
-static struct value read_list(struct reader *reader)
+/* Read the items of a list or a dict after its bracket. */
+static struct value read_items(struct reader *reader, bool is_dict)
 {
-    const struct value list = jinja_list(jinja_new_list(reader->r, 0));
+    const struct value items =
+        is_dict ? jinja_dict(jinja_new_dict(reader->r)) : jinja_list(jinja_new_list(reader->r, 0));
+    const char *close = is_dict ? "}" : "]";
 
     skip_space(reader);
-    if (take(reader, "]"))
-        return list;
-    do
-        jinja_push(reader->r, list.list, read_value(reader));
-    while (take(reader, ","));
-    if (!take(reader, "]"))
-        fail_at(reader, "expected ',' or ']'");
-    return list;
-}
-
-static struct value read_dict(struct reader *reader)
-{
-    const struct value dict = jinja_dict(jinja_new_dict(reader->r));
-
-    skip_space(reader);
-    if (take(reader, "}"))
-        return dict;
+    if (take(reader, close))
+        return items;
     do {
         struct value key;
 
         skip_space(reader);
+        if (!is_dict) {
+            jinja_push(reader->r, items.list, read_value(reader));
+            continue;
+        }
         if (!take(reader, "\""))
             fail_at(reader, "expected a key in quotes");
         key = read_string(reader);
         skip_space(reader);
         if (!take(reader, ":"))
             fail_at(reader, "expected ':' after a key");
-        jinja_set(reader->r, dict.dict, key, read_value(reader));
+        jinja_set(reader->r, items.dict, key, read_value(reader));
     } while (take(reader, ","));
-    if (!take(reader, "}"))
-        fail_at(reader, "expected ',' or '}'");
-    return dict;
+    if (!take(reader, close))
+        fail_at(reader, is_dict ? "expected ',' or '}'" : "expected ',' or ']'");
+    return items;
 }
 
 /* Read a value and the white space around it. */
@@ -185,8 +177,8 @@ static struct value read_value(struct reader *reader)
         if (take(reader, words[i].word))
             value = words[i].value;
     if (value.type == JINJA_ABSENT)
-        value = take(reader, "{")    ? read_dict(reader)
-                : take(reader, "[")  ? read_list(reader)
+        value = take(reader, "{")    ? read_items(reader, true)
+                : take(reader, "[")  ? read_items(reader, false)
                 : take(reader, "\"") ? read_string(reader)
                                      : read_number(reader);
     skip_space(reader);

@@ -314,6 +314,8 @@ extern const struct builtin jinja_text_table[], jinja_list_table[], jinja_table[
 /* Return a row that has all of `kinds`, or NULL. */
 const struct builtin *jinja_find_builtin(unsigned kinds, const struct text *name);
 _Noreturn void jinja_fail_unknown(struct run *r, unsigned kind, const struct text *name);
+/* Return a value that can be called; `owner` is JINJA_ABSENT for a global function. */
+struct value jinja_function(struct run *r, const struct builtin *builtin, struct value owner);
 struct value jinja_call_builtin(struct run *r, unsigned kind, const struct builtin *builtin,
                                 struct value subject, const struct call *call);
 
