@@ -180,12 +180,12 @@ static const struct text *append_tag(struct run *r, struct list messages)
 
         content = part ? part : content;
     }
-    if (!content || content->type != JINJA_STRING)
-        jinja_fail(r,
-                   "continue_final_message is set but the final message has no text to continue");
-    text = content->text;
-    *content = jinja_binary(r, '~', *content, jinja_string_of(r, TAG));
-    return text;
+    if (content && content->type == JINJA_STRING) {
+        text = content->text;
+        *content = jinja_binary(r, '~', *content, jinja_string_of(r, TAG));
+        return text;
+    }
+    jinja_fail(r, "continue_final_message is set but the final message has no text to continue");
 }
 
 /* Return the rendered text up to the tag. */
@@ -258,8 +258,10 @@ static bool copy_rendering(const struct text *text, struct jinja_rendering *rend
         n_spans += text->marks[i] && (i == 0 || !text->marks[i - 1]);
     rendering->text = malloc(text->n + 1);
     rendering->spans = malloc((n_spans + 1) * sizeof *rendering->spans);
-    if (!rendering->text || !rendering->spans)
+    if (!rendering->text || !rendering->spans) {
+        jinja_rendering_free(rendering);
         return false;
+    }
     memcpy(rendering->text, text->bytes, text->n);
     rendering->text[text->n] = '\0';
     rendering->text_bytes = text->n;
@@ -309,24 +311,30 @@ static int try_render(struct run *r, const struct jinja_template *parsed,
     return copy_rendering(render(r, parsed, flags), rendering) ? 0 : -ENOMEM;
 }
 
-int jinja_render_chat(const struct jinja_template *parsed, const struct jinja_argument *arguments,
-                      size_t n_arguments, unsigned flags, const struct tm *now,
-                      struct jinja_rendering *rendering, struct jinja_error *error)
+static int render_once(const struct jinja_template *parsed, const struct jinja_argument *arguments,
+                       size_t n_arguments, unsigned flags, const struct tm *now,
+                       struct jinja_rendering *rendering, struct jinja_error *error)
 {
-    const unsigned other_flags = flags & ~(unsigned)JINJA_OBJECT_ARGUMENTS;
     struct run run = {.error = error, .now = now};
-    struct jinja_error second;
     int result;
 
     *rendering = (struct jinja_rendering){0};
     *error = (struct jinja_error){0};
     result = try_render(&run, parsed, arguments, n_arguments, flags, rendering);
     jinja_free_chunks(run.chunks);
-    if (result < 0)
-        jinja_rendering_free(rendering);
+    return result;
+}
+
+int jinja_render_chat(const struct jinja_template *parsed, const struct jinja_argument *arguments,
+                      size_t n_arguments, unsigned flags, const struct tm *now,
+                      struct jinja_rendering *rendering, struct jinja_error *error)
+{
+    const unsigned other_flags = flags & ~(unsigned)JINJA_OBJECT_ARGUMENTS;
+    const int result = render_once(parsed, arguments, n_arguments, flags, now, rendering, error);
+    struct jinja_error second;
+
     if (result == -EINVAL && flags != other_flags && !error->is_argument &&
-        jinja_render_chat(parsed, arguments, n_arguments, other_flags, now, rendering, &second) ==
-            0)
+        render_once(parsed, arguments, n_arguments, other_flags, now, rendering, &second) == 0)
         return 0;
     return result;
 }

@@ -44,19 +44,18 @@ struct node *jinja_parse_expression(struct parser *p);
 
 struct node *jinja_parse_items(struct parser *p, const char *close, parse_function *parse)
 {
-    struct node *items = NULL, **end = &items;
-    const char expected[] = "','";
+    struct node head = {.next = NULL}, *last = &head;
 
     while (!jinja_at(p, close)) {
-        if (items)
-            jinja_expect(p, ",", expected);
+        if (last != &head)
+            jinja_expect(p, ",", "','");
         if (jinja_at(p, close))
             break;
-        *end = parse(p);
-        end = &(*end)->next;
+        last->next = parse(p);
+        last = last->next;
     }
     jinja_next(p);
-    return items;
+    return head.next;
 }
 
 struct node *jinja_parse_tuple(struct parser *p, parse_function *parse, const char *ends)

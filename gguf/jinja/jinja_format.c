@@ -44,7 +44,7 @@ static void add_value(struct run *r, struct text *out, const struct text *format
     char digits[700] = ""; /* the longest has 310 characters before the point and 300 after it */
     struct text *text = type == 's' ? jinja_str(r, value) : NULL;
 
-    if (!memchr("sdf", type, 3) || (precision >= 0 && type != 'f') || (has_zeros && text) ||
+    if (!type || !strchr("sdf", type) || (precision >= 0 && type != 'f') || (has_zeros && text) ||
         (value.type == JINJA_FLOAT && !(fabs(number) < (type == 'd' ? 0x1p63 : INFINITY))))
         fail_format(r, format);
     if (text)
@@ -110,7 +110,7 @@ struct value jinja_method_format(struct run *r, const struct value *a)
             jinja_add_part(r, out, format, start, start + 1);
             continue;
         }
-        for (start = at; at < format->n && !memchr("{}[.:!", format->bytes[at], 6);)
+        for (start = at; at < format->n && !strchr("{}[.:!", format->bytes[at]);)
             at++;
         name = jinja_cut(r, format, start, at);
         needs_integer = take(format, &at, ':');

@@ -142,10 +142,13 @@ static void skip_comment(struct run *r, struct lexer *lexer)
     const char *start = lexer->at + 2 + is_one_of(lexer, lexer->at + 2, "-+"),
                *end = memmem(start, (size_t)(lexer->end - start), "#}", 2);
 
-    if (!end)
-        jinja_fail(r, "Missing end of comment tag");
-    /* The sign before the end belongs to it, unless it is also the sign of the start. */
-    advance(lexer, match_end(lexer, end - (end > start && is_one_of(lexer, end - 1, "-+")), "#}"));
+    if (end) {
+        if (end > start && is_one_of(lexer, end - 1, "-+")) /* a sign that belongs to the end */
+            end--;
+        advance(lexer, match_end(lexer, end, "#}"));
+        return;
+    }
+    jinja_fail(r, "Missing end of comment tag");
 }
 
 /* Return the text up to the next tag, which may be empty, or the beginning of a tag. */

@@ -189,11 +189,12 @@ static struct value map(struct run *r, const struct value *a)
     result.generator->step = JINJA_MAP;
     if (result.generator->builtin)
         return result;
-    if (!attribute || a[2].dict->count != 1u + (missing != NULL))
-        jinja_fail(r, "map requires a filter argument");
-    result.generator->attribute = *attribute;
-    result.generator->if_missing = missing ? *missing : jinja_absent;
-    return result;
+    if (attribute && a[2].dict->count == 1u + (missing != NULL)) {
+        result.generator->attribute = *attribute;
+        result.generator->if_missing = missing ? *missing : jinja_absent;
+        return result;
+    }
+    jinja_fail(r, "map requires a filter argument");
 }
 
 enum { WITH_ATTRIBUTE = 16 };

@@ -142,10 +142,11 @@ static struct value split(struct run *r, const struct value *a)
         {.type = JINJA_ABSENT}, {.type = JINJA_ABSENT}, {.type = JINJA_INT, .integer = -1}};
     const bool is_last = a[JINJA_VARIANT].integer == JINJA_RIGHT,
                is_words = a[1].type == JINJA_ABSENT || a[1].type == JINJA_NONE;
-    const struct text *separator = is_words ? NULL : jinja_need_text(r, a[1]), *rest = a[0].text;
+    const struct text *separator = is_words ? a[0].text : jinja_need_text(r, a[1]),
+                      *rest = a[0].text;
     const struct value parts = jinja_list(jinja_new_list(r, 0));
 
-    if (separator && separator->n == 0)
+    if (!is_words && separator->n == 0)
         jinja_fail(r, "empty separator");
     for (int64_t n = jinja_need_int(r, a[2], -1);; n--) {
         size_t at = SIZE_MAX, end;
