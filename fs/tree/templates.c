@@ -136,17 +136,6 @@ static bool check_turns(const struct check *check, const char *tools, const char
     return is_changed;
 }
 
-static bool is_token(const struct check *check, struct gguf_string text)
-{
-    return fs_vocabulary_find(check->prompts->vocabulary, text) != GGUF_NO_TOKEN;
-}
-
-static void warn_of_token(const struct check *check, struct gguf_string text, const char *why)
-{
-    gguf_warning(check->report, GGUF_RULE_TEMPLATE_TOKENS, gguf_key_place(check->key),
-                 "the vocabulary has no %s%s", gguf_quote(text).text, why);
-}
-
 /* Warn of ends of turns that are no tokens. Other marks are text for many models. */
 static void check_ends(const struct check *check, struct gguf_string prompt)
 {
@@ -156,33 +145,11 @@ static void check_ends(const struct check *check, struct gguf_string prompt)
         for (const char *const *text = lists[i]; *text; text++) {
             const struct gguf_string end = {*text, strlen(*text)};
 
-            if (find(prompt, *text) && !is_token(check, end))
-                warn_of_token(check, end, ", which ends a turn");
+            if (find(prompt, *text) &&
+                fs_vocabulary_find(check->prompts->vocabulary, end) == GGUF_NO_TOKEN)
+                gguf_warning(check->report, GGUF_RULE_TEMPLATE_TOKENS, gguf_key_place(check->key),
+                             "the vocabulary has no %s, which ends a turn", gguf_quote(end).text);
         }
-    }
-}
-
-/* Warn of the first text like <|im_start |>, which would be a token without its blanks. */
-static void check_blanks(const struct check *check, struct gguf_string prompt)
-{
-    const char *at = prompt.data;
-
-    while ((at = find(after(prompt, at), "<|"))) {
-        const uint64_t n_left = after(prompt, at).length_bytes;
-        const char *end = find((struct gguf_string){at, n_left < 64 ? n_left : 64}, "|>");
-        const struct gguf_string found = {at, end ? (uint64_t)(end + 2 - at) : 0};
-        char bare[64];
-        uint64_t n = 0;
-
-        for (uint64_t i = 0; i < found.length_bytes; i++)
-            if (at[i] != ' ')
-                bare[n++] = at[i];
-        if (n < found.length_bytes && !is_token(check, found) &&
-            is_token(check, (struct gguf_string){bare, n})) {
-            warn_of_token(check, found, ", but the same without blanks");
-            return;
-        }
-        at++;
     }
 }
 
@@ -202,7 +169,6 @@ static void check_prompt(const struct check *check)
     for (size_t i = 0; i < prompt.n_spans; i++) /* only the template's text is left */
         memset(prompt.text + prompt.spans[i].start, 0, prompt.spans[i].end - prompt.spans[i].start);
     check_ends(check, (struct gguf_string){prompt.text, prompt.text_bytes});
-    check_blanks(check, (struct gguf_string){prompt.text, prompt.text_bytes});
     jinja_rendering_free(&prompt);
 }
 

@@ -230,60 +230,45 @@ void run_answer_free(struct run_answer *answer)
 
 /* ---- JSON ---- */
 
-int run_json_add_string(struct gguf_buffer *json, const char *bytes, size_t n_bytes)
+void run_json_print_string(FILE *out, const char *bytes, size_t n_bytes)
 {
-    int code = gguf_buffer_add_string(json, "\"");
-
-    for (size_t i = 0; code == 0 && i < n_bytes; i++) {
+    fputc('"', out);
+    for (size_t i = 0; i < n_bytes; i++) {
         const unsigned char c = (unsigned char)bytes[i];
-        char escaped[8];
+        const unsigned char next = i + 1 < n_bytes ? (unsigned char)bytes[i + 1] : 0;
 
-        if (c < 0x20 || c == '"' || c == '\\' || c == 0x7f) {
-            snprintf(escaped, sizeof escaped, "\\u%04x", c);
-            code = gguf_buffer_add_string(json, escaped);
-        } else {
-            code = gguf_buffer_add(json, bytes + i, 1);
-        }
+        if (c == '"' || c == '\\')
+            fprintf(out, "\\%c", c);
+        else if (c == '\n')
+            fputs("\\n", out);
+        else if (c < 0x20 || c == 0x7f)
+            fprintf(out, "\\u%04x", c);
+        else if (c == 0xc2 && next >= 0x80 && next <= 0x9f) /* U+0080 to U+009F */
+            fprintf(out, "\\u%04x", (unsigned char)bytes[++i]);
+        else
+            fputc(c, out);
     }
-    return code == 0 ? gguf_buffer_add_string(json, "\"") : code;
+    fputc('"', out);
 }
 
-static int add_member(struct gguf_buffer *json, const char *name, const char *bytes, size_t n_bytes)
+void run_answer_print(const struct run_answer *answer, FILE *out)
 {
-    const int code = gguf_buffer_add_string(json, name);
+    fputs("{\"role\":\"assistant\",\"content\":", out);
+    run_json_print_string(out, answer->content.bytes, answer->content.length);
+    if (answer->thoughts.length > 0) {
+        fputs(",\"reasoning_content\":", out);
+        run_json_print_string(out, answer->thoughts.bytes, answer->thoughts.length);
+    }
+    for (size_t i = 0; i < answer->n_calls; i++) {
+        const struct run_tool_call *call = &answer->calls[i];
 
-    return code == 0 ? run_json_add_string(json, bytes ? bytes : "", n_bytes) : code;
-}
-
-static int add_call(const struct run_tool_call *call, size_t i, struct gguf_buffer *json)
-{
-    char start[100];
-    int code;
-
-    /* Mistral's templates want ids of nine letters and digits. */
-    snprintf(start, sizeof start, "%s{\"id\":\"call%05zu\",\"type\":\"function\",\"function\":{",
-             i > 0 ? "," : "", i % 100000);
-    code = gguf_buffer_add_string(json, start);
-    if (code == 0)
-        code = add_member(json, "\"name\":", call->name, strlen(call->name));
-    if (code == 0)
-        code = add_member(json, ",\"arguments\":", call->arguments, strlen(call->arguments));
-    return code == 0 ? gguf_buffer_add_string(json, "}}") : code;
-}
-
-int run_answer_write(const struct run_answer *answer, struct gguf_buffer *json)
-{
-    int code = add_member(json, "{\"role\":\"assistant\",\"content\":", answer->content.bytes,
-                          answer->content.length);
-
-    if (code == 0 && answer->thoughts.length > 0)
-        code = add_member(json, ",\"reasoning_content\":", answer->thoughts.bytes,
-                          answer->thoughts.length);
-    if (code == 0 && answer->n_calls > 0)
-        code = gguf_buffer_add_string(json, ",\"tool_calls\":[");
-    for (size_t i = 0; code == 0 && i < answer->n_calls; i++)
-        code = add_call(&answer->calls[i], i, json);
-    if (code == 0 && answer->n_calls > 0)
-        code = gguf_buffer_add_string(json, "]");
-    return code == 0 ? gguf_buffer_add_string(json, "}") : code;
+        /* Mistral's templates want ids of nine letters and digits. */
+        fprintf(out, "%s{\"id\":\"call%05zu\",\"type\":\"function\",\"function\":{\"name\":",
+                i > 0 ? "," : ",\"tool_calls\":[", i % 100000);
+        run_json_print_string(out, call->name, strlen(call->name));
+        fputs(",\"arguments\":", out);
+        run_json_print_string(out, call->arguments, strlen(call->arguments));
+        fputs("}}", out);
+    }
+    fputs(answer->n_calls > 0 ? "]}" : "}", out);
 }

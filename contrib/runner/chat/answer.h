@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* Marks around thoughts. */
 struct run_thought_marks {
@@ -47,10 +48,13 @@ int run_answer_parse(const char *jinja, const char *text, size_t n_bytes,
                      struct run_answer *answer);
 void run_answer_free(struct run_answer *answer);
 
-/* Append the answer as a JSON object, a message of the role "assistant" as OpenAI's API has it. */
-int run_answer_write(const struct run_answer *answer, struct gguf_buffer *json);
+/* Print the answer as a JSON object, a message of the role "assistant" as OpenAI's API has it. */
+void run_answer_print(const struct run_answer *answer, FILE *out);
 
-/* Append a JSON string. Control characters are escaped. Returns 0 or -ENOMEM. */
-int run_json_add_string(struct gguf_buffer *json, const char *bytes, size_t n_bytes);
+/*
+ * Print a JSON string. All control characters are escaped, also those that JSON allows, because the
+ * output may go to a terminal.
+ */
+void run_json_print_string(FILE *out, const char *bytes, size_t n_bytes);
 
 #endif

@@ -1,7 +1,5 @@
 #include "contrib/runner/chat/conversation.h"
 
-#include "contrib/runner/chat/answer.h"
-
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdio.h>
@@ -24,13 +22,22 @@ static int fail_template(struct run_failure *failure, const struct jinja_error *
                               error->text);
 }
 
-static char *json_of(const char *bytes, size_t n_bytes)
+/* Return `before`, a text as a JSON string, and `after`, or NULL. */
+static char *json_of(const char *before, const char *text, size_t n_bytes, const char *after)
 {
-    struct gguf_buffer json = {0};
+    char *json = NULL;
+    size_t length;
+    FILE *out = open_memstream(&json, &length);
 
-    if (run_json_add_string(&json, bytes, n_bytes) < 0)
-        gguf_buffer_free(&json);
-    return json.bytes;
+    if (!out)
+        return NULL;
+    fputs(before, out);
+    run_json_print_string(out, text, n_bytes);
+    fputs(after, out);
+    if (fclose(out) == 0)
+        return json;
+    free(json);
+    return NULL;
 }
 
 /* Set the variables of the special tokens. One that the model lacks stays undefined. */
@@ -48,7 +55,7 @@ static int set_tokens(struct run_conversation *conversation, const struct run_to
 
         if (ids[i] == RUN_NO_TOKEN)
             continue;
-        conversation->texts[i] = json_of(piece, length);
+        conversation->texts[i] = json_of("", piece, length, "");
         code = conversation->texts[i]
                    ? run_conversation_set(conversation, names[i], conversation->texts[i],
                                           strlen(conversation->texts[i]), failure)
@@ -183,23 +190,11 @@ int run_conversation_begin_with(struct run_conversation *conversation,
                      : code;
 }
 
-/* Return a list of one message, or NULL if out of memory. */
-static char *list_of(const char *message)
-{
-    struct gguf_buffer list = {0};
-
-    if (gguf_buffer_add_string(&list, "[") < 0 || gguf_buffer_add_string(&list, message) < 0 ||
-        gguf_buffer_add_string(&list, "]") < 0)
-        gguf_buffer_free(&list);
-    return list.bytes;
-}
-
-int run_conversation_add(struct run_conversation *conversation, const char *message,
-                         struct run_failure *failure)
+/* Add a message, a list of one, which becomes the conversation's; NULL if out of memory. */
+static int add(struct run_conversation *conversation, char *list, struct run_failure *failure)
 {
     char **grown = gguf_grow(conversation->messages, &conversation->messages_room,
                              conversation->n_messages + 1, sizeof *grown);
-    char *list = list_of(message);
 
     if (grown)
         conversation->messages = grown;
@@ -211,37 +206,41 @@ int run_conversation_add(struct run_conversation *conversation, const char *mess
     return 0;
 }
 
+int run_conversation_add(struct run_conversation *conversation, const struct run_answer *answer,
+                         struct run_failure *failure)
+{
+    char *list = NULL;
+    size_t length;
+    FILE *out = open_memstream(&list, &length);
+
+    if (out) {
+        fputc('[', out);
+        run_answer_print(answer, out);
+        fputc(']', out);
+    }
+    if (out && fclose(out) != 0) {
+        free(list);
+        list = NULL;
+    }
+    return add(conversation, list, failure);
+}
+
 int run_conversation_say(struct run_conversation *conversation, const char *role, const char *text,
                          size_t n_bytes, struct run_failure *failure)
 {
-    struct gguf_buffer message = {0};
-    const bool is_system = strcmp(role, "system") == 0;
-    int code;
+    char before[80], *list;
 
-    if (is_system && conversation->has_system_elsewhere)
+    if (strcmp(role, "system") == 0 && conversation->has_system_elsewhere)
         return run_fail_elsewhere(failure, -EINVAL,
                                   "--messages has a system message already: change it there, or "
                                   "remove it and give --system");
-    code = gguf_buffer_add_string(&message, "{\"role\":\"");
-    if (code == 0)
-        code = gguf_buffer_add_string(&message, role);
-    if (code == 0)
-        code = gguf_buffer_add_string(&message, "\",\"content\":");
-    if (code == 0)
-        code = run_json_add_string(&message, text, n_bytes);
-    if (code == 0)
-        code = gguf_buffer_add_string(&message, "}");
-    if (code < 0) {
-        code = run_fail_memory(failure);
-    } else if (is_system) {
-        free(conversation->system);
-        conversation->system = list_of(message.bytes);
-        code = conversation->system ? 0 : run_fail_memory(failure);
-    } else {
-        code = run_conversation_add(conversation, message.bytes, failure);
-    }
-    gguf_buffer_free(&message);
-    return code;
+    snprintf(before, sizeof before, "[{\"role\":\"%s\",\"content\":", role);
+    list = json_of(before, text, n_bytes, "}]");
+    if (strcmp(role, "system") != 0)
+        return add(conversation, list, failure);
+    free(conversation->system);
+    conversation->system = list;
+    return list ? 0 : run_fail_memory(failure);
 }
 
 void run_conversation_cut(struct run_conversation *conversation, size_t n)

@@ -5,6 +5,7 @@
 #ifndef GGUFS_RUNNER_CONVERSATION_H
 #define GGUFS_RUNNER_CONVERSATION_H
 
+#include "contrib/runner/chat/answer.h"
 #include "contrib/runner/tokenizer/tokenizer.h"
 #include "gguf/jinja/jinja.h"
 #include "gguf/support/arrays.h"
@@ -51,8 +52,8 @@ int run_conversation_begin_with(struct run_conversation *conversation,
 int run_conversation_say(struct run_conversation *conversation, const char *role, const char *text,
                          size_t n_bytes, struct run_failure *failure);
 
-/* Add a message, a JSON object. */
-int run_conversation_add(struct run_conversation *conversation, const char *message,
+/* Add an answer. */
+int run_conversation_add(struct run_conversation *conversation, const struct run_answer *answer,
                          struct run_failure *failure);
 
 /* Drop all but the first `n` of the messages that were added. */

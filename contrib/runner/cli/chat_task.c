@@ -226,7 +226,6 @@ static int add_answer(struct chat *chat, struct run_failure *failure)
     const struct run_session *session = chat->session;
     struct run_output *output = &chat->generation.output;
     const bool has_tools = session->files.tools.length > 0 || session->files.messages.length > 0;
-    struct gguf_buffer json = {0};
     struct run_answer answer;
     const char *text;
     bool has_space;
@@ -239,18 +238,14 @@ static int add_answer(struct chat *chat, struct run_failure *failure)
     code =
         run_answer_parse(chat->conversation.jinja, text + has_space, output->raw.length - has_space,
                          chat->marks, chat->begins_in_thoughts, has_tools, &answer);
-    if (code == 0)
-        code = run_answer_write(&answer, &json);
-    if (code == 0)
-        code = run_conversation_add(&chat->conversation, json.bytes, failure);
-    else
-        code = run_fail_memory(failure);
+    code = code == 0 ? run_conversation_add(&chat->conversation, &answer, failure)
+                     : run_fail_memory(failure);
     if (code == 0 && session->options->is_json) {
-        puts(json.bytes);
+        run_answer_print(&answer, stdout);
+        putchar('\n');
         code = run_flush_stdout(failure);
     }
     run_answer_free(&answer);
-    gguf_buffer_free(&json);
     return code;
 }
 

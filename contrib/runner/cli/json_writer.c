@@ -1,5 +1,7 @@
 #include "contrib/runner/cli/json_writer.h"
 
+#include "contrib/runner/chat/answer.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
@@ -9,33 +11,6 @@
 
 static bool follows_member;
 
-/*
- * Escape all control characters, also those that JSON allows, because the output may go to a
- * terminal.
- */
-static void put_quoted(const char *bytes, size_t length)
-{
-    putchar('"');
-    for (size_t i = 0; i < length; i++) {
-        const unsigned char c = (unsigned char)bytes[i];
-        const unsigned char next = i + 1 < length ? (unsigned char)bytes[i + 1] : 0;
-
-        if (c == '"' || c == '\\') {
-            printf("\\%c", c);
-        } else if (c == '\n') {
-            printf("\\n");
-        } else if (c < 0x20 || c == 0x7f) {
-            printf("\\u%04x", c);
-        } else if (c == 0xc2 && next >= 0x80 && next <= 0x9f) { /* U+0080 to U+009F */
-            printf("\\u%04x", next);
-            i++;
-        } else {
-            putchar(c);
-        }
-    }
-    putchar('"');
-}
-
 static void put_name(const char *name)
 {
     if (follows_member)
@@ -43,7 +18,7 @@ static void put_name(const char *name)
     follows_member = true;
     if (!name)
         return;
-    put_quoted(name, strlen(name));
+    run_json_print_string(stdout, name, strlen(name));
     putchar(':');
 }
 
@@ -63,7 +38,7 @@ void run_json_end(void)
 void run_json_string(const char *name, const char *bytes, size_t length)
 {
     put_name(name);
-    put_quoted(bytes, length);
+    run_json_print_string(stdout, bytes, length);
 }
 
 void run_json_number(const char *name, double number)

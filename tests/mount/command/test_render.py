@@ -150,7 +150,6 @@ class TestRender(mounting.MountTestCase):
                 ("{# #}\n\nsee https://x.org/a." + each, "template-url", 'line 3: "https://x.org/a."'),
                 ("<s>" + each, "template-bos", "note: .*begins with the BOS token"),
                 (each + "<|im_end|>", "template-tokens", 'no "<|im_end|>", which ends a turn'),
-                (each + "<| a|>", "template-tokens", 'no "<| a|>", but the same without blanks'),
                 (swapped, "template-turns", "changes the prompt from byte 10, "),
                 ("{% if tools %}" + swapped + "{% endif %}" + each, "template-turns", "question, with tools, changes")):
             with self.subTest(template=template):

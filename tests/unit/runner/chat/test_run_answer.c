@@ -2,13 +2,14 @@
 #include "contrib/runner/chat/answer.h"
 
 #include <criterion/criterion.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ROLE "{\"role\":\"assistant\",\"content\":"
 #define CALL(n, name, arguments)                                                                   \
     "{\"id\":\"call0000" n "\",\"type\":\"function\",\"function\":{\"name\":\"" name               \
     "\",\"arguments\":\"" arguments "\"}}"
-#define Q "\\u0022"
+#define Q "\\\""
 
 /* Compare the message of an answer. `prompt` is the end of the rendered chat. */
 static void expect(const char *jinja, const char *prompt, const char *text, const char *expected)
@@ -17,18 +18,22 @@ static void expect(const char *jinja, const char *prompt, const char *text, cons
     const struct run_thought_marks *marks =
         run_thought_marks_find(jinja, prompt, strlen(prompt), &is_begun);
     struct run_answer answer;
-    struct gguf_buffer json = {0};
+    char *json = NULL;
+    size_t length;
+    FILE *out = open_memstream(&json, &length);
 
     cr_assert_eq(run_answer_parse(jinja, text, strlen(text), marks, is_begun, true, &answer), 0);
-    cr_assert_eq(run_answer_write(&answer, &json), 0);
-    cr_expect_str_eq(json.bytes, expected, "%s: %s", text, json.bytes);
-    gguf_buffer_free(&json);
+    run_answer_print(&answer, out);
+    cr_assert_eq(fclose(out), 0);
+    cr_expect_str_eq(json, expected, "%s: %s", text, json);
+    free(json);
     run_answer_free(&answer);
 }
 
 Test(run_answer, content)
 {
-    expect("x", "", "Hi\n", ROLE "\"Hi\\u000a\"}");
+    expect("x", "", "Hi\n", ROLE "\"Hi\\n\"}");
+    expect("x", "", "\x1b\x7f\xc2\x9b\xc3\xa9", ROLE "\"\\u001b\\u007f\\u009b\xc3\xa9\"}");
     /* Marks that the template does not have are text. */
     expect("x", "", "<think>a</think>b", ROLE "\"<think>a</think>b\"}");
     expect("x", "", "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>",
@@ -82,7 +87,7 @@ Test(run_answer, calls)
            "<tool_call>\n<function=f>\n<parameter=x>\n1\n</parameter>\n<parameter=y>\na\nb\n"
            "</parameter>\n</function>\n</tool_call>",
            ROLE "\"\",\"tool_calls\":[" CALL(
-               "0", "f", "{" Q "x" Q ":1," Q "y" Q ":" Q "a\\u005cnb" Q "}") "]}");
+               "0", "f", "{" Q "x" Q ":1," Q "y" Q ":" Q "a\\\\nb" Q "}") "]}");
     expect("<tool_call><arg_key>", "",
            "<tool_call>f\n<arg_key>x</arg_key>\n<arg_value>a</arg_value>\n</tool_call>",
            ROLE "\"\",\"tool_calls\":[" CALL("0", "f", "{" Q "x" Q ":" Q "a" Q "}") "]}");

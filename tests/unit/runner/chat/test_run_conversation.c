@@ -131,8 +131,7 @@ Test(run_conversation, messages)
 
     cr_assert_eq(run_conversation_set(&conversation, NULL, given, strlen(given), &failure), 0);
     say(&conversation, "user", "\"\\\n\x01");
-    cr_assert_eq(run_conversation_add(&conversation, "{\"role\":\"a\",\"content\":null}", &failure),
-                 0);
+    cr_assert_eq(run_conversation_add(&conversation, &(struct run_answer){0}, &failure), 0);
     expect(&conversation, "u1u\"\\\n\x01"
                           "a[2]True");
     run_conversation_cut(&conversation, 1);
@@ -144,15 +143,15 @@ Test(run_conversation, messages)
 
 Test(run_conversation, arguments_of_calls)
 {
-    static const char call[] = "{\"role\":\"a\",\"tool_calls\":[{\"function\":{\"name\":\"f\","
-                               "\"arguments\":\"{\\\"k\\\":1}\"}}]}";
+    struct run_tool_call call = {(char *)"f", (char *)"{\"k\":1}"};
+    const struct run_answer answer = {.calls = &call, .n_calls = 1};
     struct run_conversation object = begin("{{ messages[0].tool_calls[0].function.arguments.k }}");
     struct run_conversation text =
         begin("{{ 'x' + messages[0].tool_calls[0].function.arguments }}");
     struct run_failure failure;
 
-    cr_assert_eq(run_conversation_add(&object, call, &failure), 0);
-    cr_assert_eq(run_conversation_add(&text, call, &failure), 0);
+    cr_assert_eq(run_conversation_add(&object, &answer, &failure), 0);
+    cr_assert_eq(run_conversation_add(&text, &answer, &failure), 0);
     expect(&object, "1");
     expect(&text, "x{\"k\":1}");
     run_conversation_close(&object);
