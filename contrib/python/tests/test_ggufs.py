@@ -409,3 +409,28 @@ def test_layouts_are_those_of_the_header(tmp_path):
     subprocess.run(["cc", "-o", tmp_path / "sizes", source], check=True)
     found = subprocess.run([tmp_path / "sizes"], check=True, capture_output=True, text=True).stdout
     assert list(map(int, found.split())) == expected
+
+
+# ---- contrib/examples ----
+
+def run_example(name, *arguments):
+    return subprocess.run([sys.executable, os.path.join(ROOT, "contrib/examples", name), *arguments], check=True,
+                          capture_output=True, text=True).stdout
+
+
+def test_example_to_safetensors(tmp_path):
+    source, target = str(tmp_path / "model.gguf"), str(tmp_path / "model.safetensors")
+    (tmp_path / "model.gguf").write_bytes(gguf([], [(b"floats", FLOATS.shape, 0, FLOATS.tobytes())]))
+    run_example("model_to_safetensors.py", source, target, "f32")
+    with open(target, "rb") as file:
+        length, = struct.unpack("<Q", file.read(8))
+        entry = json.loads(file.read(length))["floats"]
+        assert (entry["dtype"], entry["shape"]) == ("F32", [2, 3, 4]) and file.read() == FLOATS.tobytes()
+
+
+def test_example_compare(tmp_path):
+    for name, factor in (("a", 1), ("b", 1.5)):
+        (tmp_path / name).write_bytes(gguf([], [(b"t", FLOATS.shape, 0, (FLOATS * numpy.float32(factor)).tobytes()),
+                                                (name.encode(), (1,), 0, bytes(4))]))
+    assert run_example("compare_models.py", str(tmp_path / "a"), str(tmp_path / "b")) == \
+        "t\tF32 F32\t2.50e-01\na\tis missing\n"
