@@ -205,7 +205,7 @@ int ggufs_check(const char *path, const char *options,
     struct listener listener = {each, user};
     struct gguf_report report = {.each = pass_on, .user = &listener};
     struct fs_library_options parsed = {0};
-    struct gguf_model *model;
+    struct gguf_model *model = NULL;
     char *words;
     const locale_t before = fs_library_enter();
     int result = parse_options(options, &parsed, &words, &report);
