@@ -131,6 +131,45 @@ Test(jinja_chat, message_text_is_known_through_all_operations)
     }
 }
 
+/* Templates make control tokens of roles, so that roles are no message text. */
+Test(jinja_chat, roles_are_not_marked_and_cannot_hold_tokens)
+{
+    static const struct {
+        const char *json, *text; /* or the message of an error */
+    } cases[] = {
+        {"[{\"role\": \"user\", \"content\": \"a\", \"name\": \"b\"}]", "<|user|>\xe2\x9f\xa6"
+                                                                        "ab\xe2\x9f\xa7<s>"},
+        {"[{\"role\": \"x|>\", \"content\": \"a\"}]",
+         "the role \"x|>\" of a message: only letters, digits, \"_\", \"-\" and \".\" may stand in "
+         "it"},
+    };
+    static const char source[] = "{% for m in messages %}<|{{ m.role }}|>{{ m.content ~ m.name }}"
+                                 "{{ bos_token }}{% endfor %}";
+    struct jinja_template *parsed;
+    struct jinja_error error;
+
+    cr_assert_eq(jinja_template_parse(source, sizeof source - 1, &parsed, &error), 0);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const struct jinja_argument arguments[] = {
+            {"messages", cases[i].json, strlen(cases[i].json)}, {"bos_token", "\"<s>\"", 5}};
+        struct jinja_rendering rendering;
+        char *text = NULL;
+        size_t n_text;
+        FILE *out = open_memstream(&text, &n_text);
+
+        if (jinja_render_chat(parsed, arguments, 2, JINJA_MARK_ALL, &(struct tm){0}, &rendering,
+                              &error) < 0)
+            fputs(error.text, out);
+        else
+            add_bracketed(&rendering, out);
+        fclose(out);
+        cr_expect_str_eq(text, cases[i].text, "%s gave %s", cases[i].json, text);
+        free(text);
+        jinja_rendering_free(&rendering);
+    }
+    jinja_template_free(parsed);
+}
+
 /* ---- around a template ---- */
 
 static void expect_text(const char *source, const char *json, bool continues, const char *expected)
