@@ -247,9 +247,9 @@ static struct value make_dict(struct run *r, const struct value *a)
 
     if (n_given > 1)
         jinja_fail(r, "dict expected at most 1 argument, got %zu", n_given);
-    if (n_given && given->type != JINJA_DICT)
+    if (n_given && given->type != JINJA_DICT && given->type != JINJA_UNDEFINED)
         jinja_fail(r, "dict() of a %s" JINJA_NOT_IMPLEMENTED, jinja_type_name(*given));
-    for (size_t i = 0; n_given && i < given->dict->count; i++)
+    for (size_t i = 0; n_given && given->type == JINJA_DICT && i < given->dict->count; i++)
         jinja_set(r, result.dict, given->dict->entries[i].key, given->dict->entries[i].value);
     for (size_t i = 0; i < a[2].dict->count; i++)
         jinja_set(r, result.dict, a[2].dict->entries[i].key, a[2].dict->entries[i].value);

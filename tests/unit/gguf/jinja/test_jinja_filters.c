@@ -71,7 +71,8 @@ Test(jinja_filters, filters_of_lists)
         {"{% set g = l|map(\"string\") %}{{ g|list }}{{ g|list }}", "['3', '1', '2'][]", 0},
         {"{{ l|select(\"gt\", 9)|list or \"none\" }}{{ \"y\" if l|select(\"gt\", 9) else \"n\" }}",
          "noney", 0},
-        {"{{ dict(a=1, b=2) }}{{ dict({\"a\": 1}, c=3) }}", "{'a': 1, 'b': 2}{'a': 1, 'c': 3}", 0},
+        {"{{ dict(a=1, b=2) }}{{ dict(u) }}{{ dict({\"a\": 1}, c=3) }}",
+         "{'a': 1, 'b': 2}{}{'a': 1, 'c': 3}", 0},
         {"{{ [[1, 2], [3, 4]]|map(attribute=1)|list }}{{ [[1, 2]]|map(\"first\")|list }}{{ [[3, "
          "1]]|map(\"sort\")|list }}{{ [{\"a\": 1}]|map(\"tojson\")|list }}",
          "[2, 4][1][[1, 3]]['{\"a\": 1}']", 0},
