@@ -316,7 +316,7 @@ check-fast:
 # Programs of others that read a mount; see tests/clients/run.
 test-clients:
 	contrib/install-deps build run clients
-	$(MAKE) -s build/ggufs build/ggufs-run build/sample.gguf
+	$(MAKE) -s all build/sample.gguf
 	tests/clients/run
 
 # Many readers of a mounted tree, for load tests.

@@ -145,7 +145,8 @@ def check(model, options, limit):
         except Exception as reason:  # the others are still to be tried
             error, faults = float("nan"), [f"{type(reason).__name__}: {reason}"[:600]]
         gc.collect()  # the weights are mapped from the mount
-    return f"{model.stem:28} {error:9.2e}  {'; '.join(faults) or 'ok'}", not faults
+    verdict = "; ".join(faults) or ("skipped" if np.isnan(error) else "ok")
+    return f"{model.stem:28} {error:9.2e}  {verdict}", not faults
 
 
 def plan(paths):

@@ -38,7 +38,10 @@ class TestExamples(mounting.MountTestCase):
         return subprocess.run(["bash", "-c", f"set -eo pipefail\n{python}\n{command}"],
                               cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True,
                               text=True, timeout=SECONDS, check=False,
-                              env={**os.environ, "LC_ALL": "C.UTF-8", "TOKENIZERS_PARALLELISM": "false"})
+                              env={**os.environ, "LC_ALL": "C.UTF-8", "TOKENIZERS_PARALLELISM": "false",
+                                   "PATH": f"{ROOT}/build:{os.environ['PATH']}",
+                                   "PYTHONPATH": f"{ROOT}/contrib/python",
+                                   "GGUFS_LIBRARY": f"{ROOT}/build/libggufs.so"})
 
     def test_sessions(self):
         for command, printed in sessions():
