@@ -2,7 +2,7 @@
  * The rules that findings about a model file come from. Each has a name that never changes, for
  * programs, an explanation and a remedy. gguf/rules.c is the only list of their texts.
  *
- * To add a rule: a value here, its row in gguf/rules.c, and its entry in ggufs.1.
+ * To add a rule: a value here, its row in gguf/rules.c, and its entry in ggufs.5.
  */
 #pragma once
 

@@ -78,7 +78,7 @@ struct ggufs_model;
 struct ggufs_error {
     int code;         /* negative errno: what the function returned */
     uint64_t offset;  /* of the byte in the file that it is about, or GGUFS_NO_OFFSET */
-    const char *rule; /* see FINDINGS in ggufs(1), "overlap"; names of rules never change; NULL: it
+    const char *rule; /* see FINDINGS in ggufs(5), "overlap"; names of rules never change; NULL: it
                          is not about a file but about the options */
     const char *remedy; /* what can be done, one line; NULL if the message says it */
     char message[1024]; /* one line: what is wrong with which key, tensor or part and its value; in

@@ -16,7 +16,7 @@ class Error(OSError):
     IsADirectoryError or BlockingIOError where these are meant.
     """
 
-    rule: str | None = None  # the rule of ggufs(1), FINDINGS, that the file breaks: "overlap"
+    rule: str | None = None  # the rule of ggufs(5), FINDINGS, that the file breaks: "overlap"
     remedy: str | None = None
     offset: int | None = None  # of the byte in the file that it is about
 

@@ -18,7 +18,7 @@ EX_OK, EX_DATAERR, EX_NOINPUT = 0, 65, 66
 
 
 def rules_of_manual():
-    with open(os.path.join(mounting.ROOT, "ggufs.1"), encoding="utf-8") as manual:
+    with open(os.path.join(mounting.ROOT, "ggufs.5"), encoding="utf-8") as manual:
         section = manual.read().partition(".Sh FINDINGS\n")[2].partition("\n.Sh ")[0]
     return re.findall(r"^\.It Li (\S+)$", section, re.MULTILINE)
 

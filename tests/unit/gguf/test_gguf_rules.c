@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MANUAL     "ggufs.1"
+#define MANUAL     "ggufs.5"
 #define TEXT_BYTES 2000
 
 Test(gguf_rules, names_are_words_with_hyphens)
