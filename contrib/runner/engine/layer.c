@@ -1,7 +1,5 @@
 #include "contrib/runner/engine/layer.h"
 
-#include "contrib/runner/engine/mixer_table.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The gated delta net (Yang, Kautz and Hatamizadeh 2024) of Qwen3-Next and Qwen 3.5. */
 #include "contrib/runner/compute/delta_rule.h"
-#include "contrib/runner/engine/mixer_table.h"
+#include "contrib/runner/engine/mixer.h"
 #include "contrib/runner/engine/recurrent_parts.h"
 
 #include <errno.h>

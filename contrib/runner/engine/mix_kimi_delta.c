@@ -3,7 +3,7 @@
  * key.
  */
 #include "contrib/runner/compute/delta_rule.h"
-#include "contrib/runner/engine/mixer_table.h"
+#include "contrib/runner/engine/mixer.h"
 #include "contrib/runner/engine/recurrent_parts.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* One product instead of attention: layers of pruned models (DeciLM, Nemotron). */
-#include "contrib/runner/engine/mixer_table.h"
+#include "contrib/runner/engine/mixer.h"
 
 static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
 {

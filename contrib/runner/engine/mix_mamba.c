@@ -3,7 +3,7 @@
  * whose heads have one step and one decay for all their elements, as in Mamba 2.
  */
 #include "contrib/runner/compute/selective_scan.h"
-#include "contrib/runner/engine/mixer_table.h"
+#include "contrib/runner/engine/mixer.h"
 #include "contrib/runner/engine/recurrent_parts.h"
 
 #include <errno.h>

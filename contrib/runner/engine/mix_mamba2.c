@@ -1,6 +1,6 @@
 /* Mamba 2 (Dao and Gu 2024). */
 #include "contrib/runner/compute/selective_scan.h"
-#include "contrib/runner/engine/mixer_table.h"
+#include "contrib/runner/engine/mixer.h"
 #include "contrib/runner/engine/recurrent_parts.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* The time mixing of RWKV 4 around compute/wkv.h. */
 #include "contrib/runner/compute/wkv.h"
-#include "contrib/runner/engine/mixer_table.h"
+#include "contrib/runner/engine/mixer.h"
 #include "contrib/runner/engine/rwkv_parts.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* The time mixing of RWKV 5 and 6, and of RWKV6-Qwen2, around compute/wkv.h. */
 #include "contrib/runner/compute/thread_pool.h"
 #include "contrib/runner/compute/wkv.h"
-#include "contrib/runner/engine/mixer_table.h"
+#include "contrib/runner/engine/mixer.h"
 #include "contrib/runner/engine/rwkv_parts.h"
 
 #include <errno.h>

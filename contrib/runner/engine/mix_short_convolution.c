@@ -1,5 +1,5 @@
 /* The gated short convolution of LFM2 (Liquid AI 2025). */
-#include "contrib/runner/engine/mixer_table.h"
+#include "contrib/runner/engine/mixer.h"
 #include "contrib/runner/engine/recurrent_parts.h"
 
 #include <errno.h>

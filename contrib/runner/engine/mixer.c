@@ -2,6 +2,79 @@
 
 #include <errno.h>
 
+#include "contrib/runner/engine/mix_attention.h"
+#include "contrib/runner/engine/mix_latent.h"
+
+/* The first row whose tensor the layer has, or whose version of RWKV the model is, is used. */
+static const struct {
+    const struct run_mixer_ops *ops;
+    const char *tensor; /* NULL: the version decides */
+    uint32_t rwkv_version;
+} recurrent_table[] = {
+    {&run_rwkv4_mixer, NULL, 4},
+    {&run_rwkv6_mixer, NULL, 5},
+    {&run_rwkv6_mixer, NULL, 6},
+    {&run_rwkv7_mixer, NULL, 7},
+    {&run_short_mixer, "shortconv.in_proj.weight", 0},
+    {&run_kimi_delta_mixer, "ssm_f_a.weight", 0},
+    {&run_delta_net_mixer, "ssm_ba.weight", 0},
+    {&run_delta_net_mixer, "ssm_alpha.weight", 0},
+    {&run_mamba_mixer, "ssm_x.weight", 0},
+    {&run_mamba2_mixer, "ssm_in.weight", 0},
+};
+
+static const struct run_mixer_ops *choose_recurrent(const struct run_loader *loader,
+                                                    const struct run_hparams *hparams)
+{
+    for (size_t i = 0; i < sizeof recurrent_table / sizeof *recurrent_table; i++)
+        if (recurrent_table[i].tensor ? run_loader_has(loader, recurrent_table[i].tensor)
+                                      : recurrent_table[i].rwkv_version == hparams->rwkv_version)
+            return recurrent_table[i].ops;
+    return NULL;
+}
+
+static const struct run_mixer_ops *choose_attention(const struct run_loader *loader,
+                                                    const struct run_hparams *hparams,
+                                                    bool has_heads)
+{
+    if (has_heads)
+        return run_loader_has(loader, "attn_kv_a_mqa.weight") ? &run_latent_mixer
+                                                              : &run_attention_mixer;
+    return hparams->architecture->attention.has_pruned_layers &&
+                   run_loader_has(loader, "attn_output.weight")
+               ? &run_linear_mixer
+               : NULL;
+}
+
+static void load_one(struct run_loader *loader, const struct run_mixer_place *place,
+                     const struct run_mixer_ops *ops, struct run_mixers *mixers)
+{
+    void *state = run_load_alloc(loader, 1, ops->n_bytes);
+
+    if (!state)
+        return;
+    mixers->list[mixers->n++] = (struct run_mixer){ops, state};
+    loader->can_rewind = ops->rewind != NULL;
+    ops->load(loader, place, state);
+    loader->can_rewind = false;
+}
+
+void run_mixers_load(struct run_loader *loader, const struct run_mixer_place *place,
+                     struct run_mixers *mixers)
+{
+    const bool has_heads = place->hparams->layers[place->index].n_head > 0;
+    const struct run_mixer_ops *recurrent = choose_recurrent(loader, place->hparams);
+    const struct run_mixer_ops *attention = NULL;
+
+    /* Attention runs beside a recurrent mixer only if the layer has heads and attn_output. */
+    if (!recurrent || (has_heads && run_loader_has(loader, "attn_output.weight")))
+        attention = choose_attention(loader, place->hparams, has_heads);
+    if (attention)
+        load_one(loader, place, attention, mixers);
+    if (recurrent)
+        load_one(loader, place, recurrent, mixers);
+}
+
 void *run_mixers_find(const struct run_mixers *mixers, const struct run_mixer_ops *ops)
 {
     for (size_t i = 0; i < mixers->n; i++)
