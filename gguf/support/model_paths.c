@@ -125,21 +125,21 @@ static bool is_name_with_tag(const char *path)
            path[0] != '.';
 }
 
-/* "TheBloke/Llama-2-7B-GGUF": a repository of GGUF files as Hugging Face has them. */
+/* "TheBloke/Llama-2-7B-GGUF": a repository of GGUF files as Hugging Face has them; or with ":Q8_0". */
 static bool is_repository(const char *path)
 {
     const char *slash = strchr(path, '/');
-    const size_t length = strlen(path);
+    const size_t length = strcspn(path, ":");
 
     return slash && slash > path && !strchr(slash + 1, '/') && path[0] != '.' && length > 5 &&
-           strcasecmp(path + length - 5, "-gguf") == 0;
+           strncasecmp(path + length - 5, "-gguf", 5) == 0;
 }
 
 /* Return what follows the address of Hugging Face in a path, or NULL. */
 static const char *after_hub(const char *path)
 {
-    static const char *const hubs[] = {"hf.co/", "huggingface.co/", "hf://", "https://hf.co/",
-                                       "https://huggingface.co/"};
+    static const char *const hubs[] = {"hf.co/", "huggingface.co/", "hf://", "hf:",
+                                       "https://hf.co/", "https://huggingface.co/"};
 
     for (size_t i = 0; i < sizeof hubs / sizeof *hubs; i++)
         if (gguf_text_starts_with(path, hubs[i]))
@@ -158,14 +158,14 @@ static bool is_plain(const char *text, size_t length)
     return length > 0 && text[0] != '-' && strspn(text, plain) >= length;
 }
 
-/* USER/REPOSITORY, /resolve/REVISION/FILE or :QUANTIZATION after it, and ?PARAMETERS. */
+/* USER/REPOSITORY; /FILE, /resolve/REVISION/FILE or :QUANTIZATION after it; and ?PARAMETERS. */
 static void advise_hub(const char *name, char remedy[GGUF_REMEDY_BYTES])
 {
     const size_t user = strcspn(name, "/");
     const size_t length =
         user + (name[user] == '/') + strcspn(name + user + (name[user] == '/'), "/:?");
     const char *rest = name + length, *file = "FILE.gguf";
-    size_t file_length = strlen(file);
+    size_t file_length = strlen(file), n;
 
     if (name[user] != '/' || !is_plain(name, length) || length > 120) {
         snprintf(remedy, GGUF_REMEDY_BYTES,
@@ -180,13 +180,15 @@ static void advise_hub(const char *name, char remedy[GGUF_REMEDY_BYTES])
     }
     if (gguf_text_starts_with(rest, "/resolve/") || gguf_text_starts_with(rest, "/blob/")) {
         const char *revision = strchr(rest + 1, '/') + 1;
-        const char *slash = strchr(revision, '/');
-        const size_t n = slash ? strcspn(slash + 1, "?") : 0;
 
-        if (slash && is_plain(slash + 1, n) && n < 120) {
-            file = slash + 1;
-            file_length = n;
-        }
+        rest = revision + strcspn(revision, "/");
+    } else if (!strstr(rest, ".gguf")) {
+        rest = ""; /* a page, such as /tree/main */
+    }
+    n = rest[0] == '/' ? strcspn(rest + 1, "?") : 0;
+    if (is_plain(rest + 1, n) && n < 120) {
+        file = rest + 1;
+        file_length = n;
     }
     snprintf(remedy, GGUF_REMEDY_BYTES, "download it first: hf download %.*s %.*s --local-dir .",
              (int)length, name, (int)file_length, file);

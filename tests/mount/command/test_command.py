@@ -246,8 +246,9 @@ class TestModel(CommandTestCase):
                               "hf download bartowski/X-GGUF --include '*Q4_K_M*.gguf' --local-dir ."),
                              ("https://huggingface.co/a/b/resolve/main/c/x.gguf?download=true",
                               "hf download a/b c/x.gguf --local-dir ."),
+                             ("hf:a/b:Q8_0", "hf download a/b --include '*Q8_0*.gguf' --local-dir ."),
                              ("hf://a/b", "hf download a/b FILE.gguf --local-dir ."),
-                             ("hf.co/a/b c", "hf download USER/REPOSITORY FILE.gguf"), 
+                             ("hf.co/a/b c", "hf download USER/REPOSITORY FILE.gguf"),
                              ("https://example.org/x.gguf", "curl -L -O 'https://example.org/x.gguf'"),
                              ("llama3.2:3b", "ollama show"), ("library/llama3:latest", "ollama show")):
             with self.subTest(name=name):

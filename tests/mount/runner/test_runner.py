@@ -173,7 +173,8 @@ class TestErrors(RunnerTestCase):
                       self.refused(EX_USAGE, "-md", "x", self.model, "a"))
 
     def test_names_of_models_elsewhere(self):
-        for name, remedy in (("hf.co/a/b:Q4_K_M", "hf download a/b --include"), ("a/b-GGUF", "hf download a/b-GGUF FILE.gguf"),
+        for name, remedy in (("hf.co/a/b:Q4_K_M", "hf download a/b --include"),
+                             ("hf:a/b:Q8_0", "hf download a/b --include '*Q8_0*.gguf'"), ("a/b-GGUF", "hf download a/b-GGUF FILE.gguf"),
                              ("llama3:8b", "ollama show"), ("https://a.b/c.gguf", "curl -L -O 'https://a.b/c.gguf'")):
             err = self.refused(EX_NOINPUT, name, "a")
             self.assertIn("local files only", err)
