@@ -135,6 +135,7 @@ static bool has_embeddings(const struct gguf_model *model)
 static void check_types(const struct listed *listed, const struct gguf_architecture *row,
                         struct gguf_report *report)
 {
+    const struct gguf_key *blocks = find_count(listed->model, "block_count");
     const size_t start = strlen(listed->architecture) + 1;
 
     for (uint64_t i = 0; i < listed->model->n_keys; i++) {
@@ -155,6 +156,13 @@ static void check_types(const struct listed *listed, const struct gguf_architect
             gguf_warning(report, GGUF_RULE_NEEDED_KEYS, gguf_key_place(key),
                          "its type is %s, it must be %s", gguf_value_type_name(key->value.type),
                          type);
+        else if (blocks && key->value.type == GGUF_ARRAY && gguf_key_may_be_array(name) &&
+                 gguf_key_rule(row, name, NULL) != GGUF_KEY_UNUSED &&
+                 strcmp(name, "rope.dimension_sections") != 0 &&
+                 key->value.array.n_elements != blocks->value.u64)
+            gguf_warning(report, GGUF_RULE_SHAPE_KEYS, gguf_key_place(key),
+                         "its length is %" PRIu64 ", it must be the block_count, %" PRIu64,
+                         key->value.array.n_elements, blocks->value.u64);
     }
 }
 

@@ -63,6 +63,11 @@ static void add(struct gguf_report *report, struct gguf_finding *finding, struct
 
     finding->thing = place.thing;
     finding->file_offset = place.file_offset;
+    if (finding->severity != GGUF_ERROR &&
+        (gguf_rule_text(finding->rule)->refused_by & report->loader)) {
+        finding->severity = GGUF_ERROR;
+        finding->code = -EINVAL;
+    }
     vsnprintf(finding->message + begun, sizeof finding->message - begun, format, args);
     if (finding->severity == GGUF_ERROR && report->n_errors++ == 0)
         report->first_error = *finding;

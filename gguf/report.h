@@ -60,6 +60,8 @@ struct gguf_report {
     void *user;
     /* The file of the findings to come; NULL: the one that the user named. */
     const char *path;
+    /* What this loader refuses, GGUF_LOADER_…, is an error. 0: none. */
+    unsigned loader;
 
     size_t n_errors;
     struct gguf_finding first_error; /* valid if n_errors > 0, without its path and name */

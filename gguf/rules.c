@@ -75,14 +75,16 @@ static const struct gguf_rule_text texts[GGUF_N_RULES] = {
     [GGUF_RULE_DUPLICATE_KEY] = {"duplicate-key", "A metadata key is there more than once.",
                                  "Equal values do no harm. With different ones, programs disagree "
                                  "on which they read: convert the original checkpoint again, and "
-                                 "report the file to its publisher."},
+                                 "report the file to its publisher.",
+                                 .refused_by = GGUF_ALL_LOADERS},
     [GGUF_RULE_ALIGNMENT] = {"alignment",
                              "The alignment of the tensor data is no number that GGUF allows, so "
                              "the data cannot be found.",
                              DAMAGED},
     [GGUF_RULE_VOCABULARY] = {"vocabulary", "The lists of the tokenizer differ in length.",
                               "Programs may give tokens the wrong score or type. Convert the "
-                              "original checkpoint again, or correct the list with --set."},
+                              "original checkpoint again, or correct the list with --set.",
+                              .refused_by = GGUF_ALL_LOADERS},
     [GGUF_RULE_TOKEN_ID] =
         {"token-id", "The id of a special token is not in the vocabulary.",
          "Programs ignore the key and use a default, or refuse the file. Correct "
@@ -112,17 +114,29 @@ static const struct gguf_rule_text texts[GGUF_N_RULES] = {
          "The number of layers or heads in the metadata does not fit the "
          "tensors.",
          "Programs refuse the model, or run a part of it. Correct the key with "
-         "--set, or convert the original checkpoint again."},
+         "--set, or convert the original checkpoint again.",
+         .refused_by = GGUF_ALL_LOADERS},
     [GGUF_RULE_NEEDED_KEYS] =
         {"needed-keys",
          "A key that models of the architecture have is missing, or of another type.",
          "Programs refuse the model, or run another one. Set the key with --set, or "
-         "convert the original checkpoint again."},
+         "convert the original checkpoint again.",
+         .refused_by = GGUF_ALL_LOADERS},
     [GGUF_RULE_ORIGINAL_SHAPE] = {"original-shape",
                                   "A key with the shape that a tensor had before it was converted "
                                   "is ignored, because it fits no tensor.",
                                   "The tensor has the shape of its GGUF file. To have the original "
                                   "one, convert the model again, or correct the key with --set."},
+
+    [GGUF_RULE_TENSOR_LIST] = {"tensor-list",
+                               "The tensors are not those of the architecture, or not of its "
+                               "shapes. Programs refuse the model.",
+                               DAMAGED, .refused_by = GGUF_ALL_LOADERS},
+    [GGUF_RULE_FUSED] = {"fused", "The file holds more than the text model, as Ollama's files do.",
+                         "Run it with Ollama, or get the two files for llama.cpp.",
+                         .refused_by = GGUF_LOADER_LLAMA | GGUF_LOADER_IK},
+    [GGUF_RULE_LOADER] = {"loader", "The program that --for names does not load such a file.",
+                          "Write it anew with ggufs --cat model.gguf, or convert the model again."},
 
     [GGUF_RULE_DUPLICATE_TENSOR] = {"duplicate-tensor",
                                     "Two tensors have one name, so programs disagree on which "
@@ -137,7 +151,8 @@ static const struct gguf_rule_text texts[GGUF_N_RULES] = {
                                 "read, their values cannot.",
                                 "Use a newer ggufs, or requantize the file with the program that "
                                 "wrote it. If the program is public, report it and the type's "
-                                "number to ggufs."},
+                                "number to ggufs.",
+                                .refused_by = GGUF_ALL_LOADERS},
     [GGUF_RULE_ROTATED_WEIGHTS] = {"rotated-weights",
                                    "The weights are multiplied by a Hadamard matrix. A program "
                                    "that does not know this runs the model and prints nonsense.",

@@ -49,6 +49,9 @@ enum gguf_rule {
     GGUF_RULE_SHAPE_KEYS,
     GGUF_RULE_NEEDED_KEYS,
     GGUF_RULE_ORIGINAL_SHAPE,
+    GGUF_RULE_TENSOR_LIST,
+    GGUF_RULE_FUSED,
+    GGUF_RULE_LOADER,
 
     /* tensors */
     GGUF_RULE_DUPLICATE_TENSOR,
@@ -87,11 +90,20 @@ enum gguf_rule {
     GGUF_N_RULES
 };
 
+/* Programs that load models, as bits. */
+enum {
+    GGUF_LOADER_LLAMA = 1,  /* llama.cpp */
+    GGUF_LOADER_OLLAMA = 2, /* Ollama, whose llama.cpp also takes older files of its own */
+    GGUF_LOADER_IK = 4,     /* ik_llama.cpp */
+};
+#define GGUF_ALL_LOADERS (GGUF_LOADER_LLAMA | GGUF_LOADER_OLLAMA | GGUF_LOADER_IK)
+
 struct gguf_rule_text {
     const char *name;        /* lower-case words with hyphens */
     const char *explanation; /* one sentence: what the finding means */
     const char *remedy;      /* sentences: what a person can do */
     bool is_in_message;      /* the message has a remedy of its own, so this one is not printed */
+    unsigned refused_by;     /* loaders for which a warning or a note of the rule is an error */
 };
 
 /* Return the texts of a rule. */

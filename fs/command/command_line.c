@@ -47,6 +47,11 @@
 static const struct gguf_choice dtypes[] = {
     {"f32", FS_DTYPE_F32}, {"f16", FS_DTYPE_F16}, {"bf16", FS_DTYPE_BF16}, {0}};
 static const struct gguf_choice eras[] = {{"0", 1}, {"1", 2}, {"2", 3}, {0}};
+static const struct gguf_choice loaders[] = {{"llama.cpp", GGUF_LOADER_LLAMA},
+                                             {"ollama", GGUF_LOADER_OLLAMA},
+                                             {"ik", GGUF_LOADER_IK},
+                                             {NULL, 0}};
+
 static const struct gguf_choice logs[] = {
     {"stderr", FS_LOG_STDERR}, {"syslog", FS_LOG_SYSLOG}, {0}};
 static const struct gguf_choice ik_types[] = {{"old", 1}, {0}};
@@ -210,6 +215,8 @@ static const struct gguf_option rows[] = {
      FOR(BIT(FS_INFO))},
     {"--data", NULL, "with --check: read all tensor data as well", SET(ON, data),
      FOR(BIT(FS_CHECK))},
+    {"--for", "LOADER", "with --check: find what llama.cpp, ollama or ik refuses",
+     SET(CHOICE, loader), .choices = loaders, FOR(BIT(FS_CHECK))},
     {"--force", NULL, "with --extract: replace files that differ", SET(ON, force),
      FOR(BIT(FS_EXTRACT))},
     {"--messages", "FILE", "with --render: the messages, in JSON", SET(TEXT, messages),
@@ -359,7 +366,7 @@ const struct gguf_option_table fs_command_line = {
              "       ggufs --extract [--force] DIR MODEL [PATTERN...]\n"
              "       ggufs --stats [--json] MODEL [PATTERN...]\n"
              "       ggufs --diff [--json | --svg] [--imatrix FILE] MODEL MODEL [PATTERN...]\n"
-             "       ggufs --check [--data] [--json] MODEL...\n"
+             "       ggufs --check [--data] [--for LOADER] [--json] MODEL...\n"
              "       ggufs --render [--messages FILE] [--tools FILE] [--template NAME] MODEL\n"
              "       ggufs --status [--json] [MOUNTPOINT...]\n",
     .about = "Mounts a GGUF model as a directory tree; unmount it with: fusermount3 -u MOUNTPOINT. "

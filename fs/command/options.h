@@ -45,6 +45,7 @@ struct fs_options {
     enum fs_dtype dtype;          /* of safetensors files */
     enum fs_export_choice export; /* of model.gguf and split/ */
     bool data;                    /* with FS_CHECK: read all tensor data */
+    unsigned loader;              /* with FS_CHECK: GGUF_LOADER_…; 0: none */
     bool json;                    /* print JSON instead of text for people */
     const char *messages, *tools; /* with FS_RENDER: files of JSON; "-": stdin; NULL: none */
     struct gguf_texts template_arguments; /* with FS_RENDER: KEY=JSON */

@@ -1,0 +1,428 @@
+#include "gguf/loader_checks.h"
+
+#include "gguf/models/key_lists.h"
+#include "gguf/models/pretokenizers.h"
+#include "gguf/models/tensor_lists.h"
+#include "gguf/models/tensor_names.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Limits of llama.cpp: LLAMA_MAX_LAYERS, GGML_MAX_NAME, GGML_TYPE_COUNT, TENSOR_ALIGNMENT. */
+enum { MAX_LAYERS = 512, NAME_ROOM = 64, N_TYPES = 43, LEAST_ALIGNMENT = 32 };
+
+/* A model, its architecture and its tensors. */
+struct checked {
+    const struct gguf_model *model;
+    struct gguf_report *report;
+    char name[64];                       /* general.architecture; "" if it is missing or longer */
+    const struct gguf_architecture *row; /* NULL: unknown */
+    const struct gguf_tensor **by_name;
+    uint64_t n_layers; /* block_count; 0 if it is missing */
+};
+
+static const struct gguf_key *find_own_key(const struct checked *checked, const char *key)
+{
+    char name[sizeof checked->name + GGUF_KEY_NAME_BYTES];
+
+    snprintf(name, sizeof name, "%s.%s", checked->name, key);
+    return gguf_find_key(checked->model, name);
+}
+
+/* Return the value of a key for a layer, or `missing` without a positive integer. */
+static uint64_t number_at(const struct checked *checked, const char *name, uint64_t layer,
+                          uint64_t missing)
+{
+    const struct gguf_key *key = find_own_key(checked, name);
+    struct gguf_value value;
+
+    if (!key)
+        return missing;
+    value = key->value;
+    if (value.type == GGUF_ARRAY && layer < value.array.n_elements &&
+        gguf_value_type_is_integer(value.array.element_type)) {
+        struct gguf_cursor cursor = gguf_array_begin(&key->value.array);
+
+        for (uint64_t i = 0; i <= layer; i++)
+            gguf_array_next(&cursor, key->value.array.element_type, &value);
+    }
+    return gguf_value_is_integer(&value) && value.i64 > 0 ? value.u64 : missing;
+}
+
+static const struct gguf_tensor *find(const struct checked *checked, const char *name)
+{
+    const struct gguf_string text = {name, strlen(name)};
+
+    return gguf_find_tensor(checked->by_name, checked->model->n_tensors, text);
+}
+
+static bool has_tensor(const void *user, const char *name)
+{
+    return find(user, name);
+}
+
+static void copy_text(const struct gguf_model *model, const char *key, char *out, size_t room)
+{
+    const struct gguf_key *found = gguf_find_key(model, key);
+
+    out[0] = '\0';
+    if (found && found->value.type == GGUF_STRING && found->value.string.length_bytes < room)
+        snprintf(out, room, "%.*s", (int)found->value.string.length_bytes,
+                 found->value.string.data);
+}
+
+/* Returns false if out of memory, which is reported. */
+static bool begin(struct checked *checked, const struct gguf_model *model,
+                  struct gguf_report *report)
+{
+    *checked = (struct checked){.model = model, .report = report};
+    copy_text(model, "general.architecture", checked->name, sizeof checked->name);
+    checked->row = gguf_architecture_find(checked->name);
+    checked->n_layers = number_at(checked, "block_count", 0, 0);
+    checked->by_name = gguf_tensors_by_name(model);
+    if (!checked->by_name)
+        gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
+    return checked->by_name;
+}
+
+/* ---- tensors ---- */
+
+static void warn_of_missing(const struct checked *checked,
+                            const struct gguf_missing_tensor *missing)
+{
+    if (missing->part)
+        gguf_warning(checked->report, GGUF_RULE_TENSOR_LIST, GGUF_NO_PLACE,
+                     "tensors %s: no %s, which layers of the architecture %s have", missing->name,
+                     missing->part, checked->name);
+    else
+        gguf_warning(checked->report, GGUF_RULE_TENSOR_LIST, GGUF_NO_PLACE,
+                     "there is no tensor \"%s\", which %s requires", missing->name,
+                     missing->because[0] != '\0' ? missing->because : checked->name);
+}
+
+static void check_missing(const struct checked *checked)
+{
+    struct gguf_missing_tensor missing;
+
+    if (!gguf_check_model_tensors(checked->row, has_tensor, checked, &missing))
+        warn_of_missing(checked, &missing);
+    for (uint32_t i = 0; i < checked->n_layers && i < MAX_LAYERS; i++)
+        if (!gguf_check_layer_tensors(checked->row, has_tensor, checked, i, &missing)) {
+            warn_of_missing(checked, &missing);
+            return;
+        }
+}
+
+/* Return true if the tensor belongs to an encoder of pictures or sound, or to Ollama's MTP. */
+static bool is_of_another_part(struct gguf_string name)
+{
+    static const char *const starts[] = {"v.", "mm.", "a.", "s.", "mtp.", "model.vision_tower."};
+
+    for (size_t i = 0; i < COUNT(starts); i++)
+        if (gguf_string_starts_with(name, starts[i]))
+            return true;
+    return false;
+}
+
+static bool is_foreign(const struct checked *checked, struct gguf_string name)
+{
+    char text[GGUF_LIST_NAME_BYTES];
+    struct gguf_string layer, rest;
+
+    if (name.length_bytes >= sizeof text)
+        return true;
+    snprintf(text, sizeof text, "%.*s", (int)name.length_bytes, name.data);
+    if (gguf_tensor_name_split(name, &layer, &rest) &&
+        strtoull(text + strlen("blk."), NULL, 10) >= checked->n_layers)
+        return true;
+    return !gguf_lists_have(checked->row, text);
+}
+
+/* Warn once of tensors that the architecture lacks, and once of parts of a fused file. */
+static void check_foreign(const struct checked *checked)
+{
+    static const char *const texts[] = {
+        "the architecture %s has no such tensor, as for %" PRIu64 " of %" PRIu64 " tensors",
+        "it belongs to no text model of the architecture %s, as %" PRIu64 " of %" PRIu64
+        " tensors: the file is for Ollama",
+    };
+    static const enum gguf_rule rules[] = {GGUF_RULE_TENSOR_LIST, GGUF_RULE_FUSED};
+    const struct gguf_tensor *first[COUNT(rules)] = {NULL};
+    uint64_t counts[COUNT(rules)] = {0};
+
+    for (uint64_t i = 0; i < checked->model->n_tensors; i++) {
+        const struct gguf_tensor *tensor = &checked->model->tensors[i];
+        const bool other = is_of_another_part(gguf_name_of(tensor));
+
+        if (is_foreign(checked, gguf_name_of(tensor)) && counts[other]++ == 0)
+            first[other] = tensor;
+    }
+    for (size_t i = 0; i < COUNT(rules); i++)
+        if (first[i])
+            gguf_warning(checked->report, rules[i], gguf_tensor_place(first[i]), texts[i],
+                         checked->name, counts[i], checked->model->n_tensors);
+}
+
+/* Warn if a tensor is there and a dimension is another than `expected`, unless that is 0. */
+static void check_dim(const struct checked *checked, const struct gguf_tensor *tensor, int dim,
+                      uint64_t expected, const char *why)
+{
+    if (tensor && expected > 0 && tensor->ne[dim] != expected)
+        gguf_warning(checked->report, GGUF_RULE_TENSOR_LIST, gguf_tensor_place(tensor),
+                     "its dimension %d is %" PRIu64 ", it must be %" PRIu64 ", %s", dim,
+                     tensor->ne[dim], expected, why);
+}
+
+static const struct gguf_tensor *find_in_layer(const struct checked *checked, uint64_t layer,
+                                               const char *name)
+{
+    char text[GGUF_LIST_NAME_BYTES];
+
+    snprintf(text, sizeof text, "blk.%" PRIu64 ".%s.weight", layer, name);
+    return find(checked, text);
+}
+
+static void check_layer_shapes(const struct checked *checked, uint64_t layer, uint64_t n_embd)
+{
+    static const struct {
+        const char *name;
+        int dim;
+    } rows[] = {{"attn_norm", 0}, {"ffn_norm", 0}, {"attn_q", 0},
+                {"attn_k", 0},    {"attn_v", 0},   {"ffn_gate", 0},
+                {"ffn_up", 0},    {"ffn_down", 1}, {"attn_output", 1}};
+    const struct gguf_tensor *down = find_in_layer(checked, layer, "ffn_down");
+    const uint64_t n_head = number_at(checked, "attention.head_count", layer, 0);
+    const uint64_t n_kv = number_at(checked, "attention.head_count_kv", layer, n_head);
+    const uint64_t n_key =
+        number_at(checked, "attention.key_length", layer, n_head > 0 ? n_embd / n_head : 0);
+    const bool has_one_size = !find_own_key(checked, "attention.key_length_swa") &&
+                              !find_own_key(checked, "attention.key_length_mla");
+
+    for (size_t i = 0; i < COUNT(rows); i++)
+        check_dim(checked, find_in_layer(checked, layer, rows[i].name), rows[i].dim, n_embd,
+                  "the embedding_length");
+    if (has_one_size)
+        check_dim(checked, find_in_layer(checked, layer, "attn_k"), 1, n_kv * n_key,
+                  "attention.head_count_kv times the size of a head");
+    if (down)
+        check_dim(checked, find_in_layer(checked, layer, "ffn_gate"), 1, down->ne[0],
+                  "the row of ffn_down");
+}
+
+static void check_shapes(const struct checked *checked)
+{
+    const struct gguf_key *tokens = gguf_find_key(checked->model, "tokenizer.ggml.tokens");
+    const struct gguf_tensor *embeddings = find(checked, "token_embd.weight");
+    const uint64_t n_embd = number_at(checked, "embedding_length", 0, 0);
+    const uint64_t n_tokens =
+        tokens && tokens->value.type == GGUF_ARRAY ? tokens->value.array.n_elements : 0;
+
+    check_dim(checked, embeddings, 0, n_embd, "the embedding_length");
+    check_dim(checked, embeddings, 1, n_tokens, "the number of tokens");
+    check_dim(checked, find(checked, "output.weight"), 1, embeddings->ne[1],
+              "the rows of token_embd.weight");
+    for (uint64_t i = 0; i < checked->n_layers && i < MAX_LAYERS; i++)
+        check_layer_shapes(checked, i, n_embd);
+}
+
+void gguf_check_tensors(const struct gguf_model *model, struct gguf_report *report)
+{
+    struct checked checked;
+
+    if (begin(&checked, model, report) && checked.row && find(&checked, "token_embd.weight")) {
+        check_missing(&checked);
+        check_foreign(&checked);
+        check_shapes(&checked);
+    }
+    free(checked.by_name);
+}
+
+/* ---- what a loader alone refuses ---- */
+
+static void refuse_key(const struct checked *checked, const struct gguf_key *key, const char *text)
+{
+    gguf_error(checked->report, GGUF_RULE_LOADER, -EINVAL,
+               key ? gguf_key_place(key) : GGUF_NO_PLACE, "%s", text);
+}
+
+static void refuse_tensor(const struct checked *checked, const struct gguf_tensor *tensor,
+                          const char *text)
+{
+    gguf_error(checked->report, GGUF_RULE_LOADER, -EINVAL, gguf_tensor_place(tensor), "%s", text);
+}
+
+static void check_format(const struct checked *checked)
+{
+    const struct gguf_model *model = checked->model;
+    const struct gguf_key *alignment = gguf_find_key(model, "general.alignment");
+
+    if (strcmp(model->format, "GGUF v2") != 0 && strcmp(model->format, "GGUF v3") != 0) {
+        gguf_error(checked->report, GGUF_RULE_LOADER, -EINVAL, GGUF_NO_PLACE,
+                   "the file is %s; loaders take GGUF v2 and v3", model->format);
+        return;
+    }
+    if (model->big_endian)
+        refuse_key(checked, NULL, "the file is big-endian; loaders on other processors refuse it");
+    if (alignment && model->alignment_bytes < LEAST_ALIGNMENT)
+        refuse_key(checked, alignment, "below 32, loaders may end at the first token");
+}
+
+/* Return true if llama.cpp has no type with the id: removed, or of ik_llama.cpp alone. */
+static bool is_unknown_to_llama(uint32_t id)
+{
+    return id >= N_TYPES || id == 4 || id == 5 || (id >= 31 && id <= 33) || (id >= 36 && id <= 38);
+}
+
+static void check_entry(const struct checked *checked, const struct gguf_tensor *tensor,
+                        uint64_t *end)
+{
+    const uint64_t mask = checked->model->alignment_bytes - 1;
+    const bool is_ik = checked->report->loader == GGUF_LOADER_IK;
+
+    if (!is_ik && tensor->name.length_bytes >= NAME_ROOM)
+        refuse_tensor(checked, tensor, "its name is longer than 63 bytes");
+    if (!is_ik && tensor->type && is_unknown_to_llama(tensor->type_id))
+        gguf_error(checked->report, GGUF_RULE_LOADER, -EINVAL, gguf_tensor_place(tensor),
+                   "llama.cpp has no type %" PRIu32 ", %s", tensor->type_id, tensor->type->name);
+    if (!is_ik && *end > 0 && tensor->file_offset != *end)
+        gguf_error(checked->report, GGUF_RULE_LOADER, -EINVAL, gguf_tensor_place(tensor),
+                   "its data begin at byte %" PRIu64 ", not at %" PRIu64
+                   ", where those of the tensor before it end",
+                   tensor->file_offset, *end);
+    if (tensor->n_elements == 0)
+        refuse_tensor(checked, tensor, "it has no elements; loaders divide by zero");
+    if (gguf_string_ends_with(tensor->name, "norm.weight") && tensor->n_dims == 1 && tensor->type &&
+        strcmp(tensor->type->name, "F32") != 0)
+        refuse_tensor(checked, tensor, "a norm must be F32; loaders end at the first token");
+    *end = ((tensor->file_offset + tensor->size_bytes) + mask) & ~mask;
+}
+
+static void check_entries(const struct checked *checked)
+{
+    uint64_t end = 0;
+
+    for (uint64_t i = 0; i < checked->model->n_tensors; i++) {
+        if (i > 0 &&
+            checked->model->tensors[i].file_index != checked->model->tensors[i - 1].file_index)
+            end = 0;
+        check_entry(checked, &checked->model->tensors[i], &end);
+    }
+}
+
+static void check_keys(const struct checked *checked)
+{
+    const uint64_t n_experts = number_at(checked, "expert_count", 0, 0);
+    const uint64_t n_used = number_at(checked, "expert_used_count", 0, 0);
+
+    if (checked->n_layers == 0 || checked->n_layers > MAX_LAYERS)
+        refuse_key(checked, find_own_key(checked, "block_count"), "it must be 1 to 512");
+    if (n_experts > 0 && (n_used == 0 || n_used > n_experts))
+        refuse_key(checked, find_own_key(checked, "expert_used_count"),
+                   "it must be 1 to expert_count");
+    for (uint64_t i = 0; i < checked->model->n_keys; i++) {
+        const struct gguf_key *key = &checked->model->keys[i];
+
+        if (key->name.length_bytes == 0)
+            refuse_key(checked, key, "the key has no name");
+        if (key->value.type == GGUF_ARRAY && key->value.array.element_type == GGUF_ARRAY)
+            refuse_key(checked, key, "loaders do not read arrays of arrays");
+    }
+}
+
+static int compare_strings(const void *a, const void *b)
+{
+    return gguf_string_compare(*(const struct gguf_string *)a, *(const struct gguf_string *)b);
+}
+
+/* llama.cpp ends if two tokens are equal. */
+static void check_twins(const struct checked *checked, const struct gguf_key *tokens)
+{
+    const struct gguf_array *array = &tokens->value.array;
+    struct gguf_cursor cursor = gguf_array_begin(array);
+    struct gguf_string *texts = calloc(array->n_elements + 1, sizeof *texts);
+    struct gguf_value token;
+
+    if (!texts) {
+        gguf_system_error(checked->report, -ENOMEM, GGUF_NO_PLACE);
+        return;
+    }
+    for (uint64_t i = 0; i < array->n_elements; i++) {
+        gguf_array_next(&cursor, array->element_type, &token);
+        texts[i] = token.string;
+    }
+    qsort(texts, array->n_elements, sizeof *texts, compare_strings);
+    for (uint64_t i = 1; i < array->n_elements; i++)
+        if (texts[i].length_bytes > 0 && gguf_string_compare(texts[i - 1], texts[i]) == 0) {
+            gguf_error(checked->report, GGUF_RULE_LOADER, -EINVAL, gguf_key_place(tokens),
+                       "the token %s is there twice", gguf_quote(texts[i]).text);
+            break;
+        }
+    free(texts);
+}
+
+static void check_vocabulary(const struct checked *checked)
+{
+    static const char kinds[] =
+        " no_vocab none llama bert gpt2 hybriddna whitespace t5 rwkv plamo2 gemma4 ";
+    const struct gguf_key *model = gguf_find_key(checked->model, "tokenizer.ggml.model");
+    const struct gguf_key *tokens = gguf_find_key(checked->model, "tokenizer.ggml.tokens");
+    const struct gguf_key *pre_key = gguf_find_key(checked->model, "tokenizer.ggml.pre");
+    char kind[24], word[sizeof kind + 2], pre[64];
+    bool is_pairs;
+
+    copy_text(checked->model, "tokenizer.ggml.model", kind, sizeof kind);
+    copy_text(checked->model, "tokenizer.ggml.pre", pre, sizeof pre);
+    snprintf(word, sizeof word, " %s ", kind);
+    is_pairs = strcmp(kind, "gpt2") == 0 || strcmp(kind, "gemma4") == 0;
+    if (!model)
+        refuse_key(checked, NULL, "there is no key \"tokenizer.ggml.model\"");
+    else if (kind[0] == '\0' || !strstr(kinds, word))
+        refuse_key(checked, model, "no loader has a tokenizer of this name");
+    else if (strcmp(kind, "no_vocab") == 0 || strcmp(kind, "none") == 0)
+        return;
+    if (is_pairs && !gguf_find_key(checked->model, "tokenizer.ggml.merges"))
+        refuse_key(checked, NULL, "there is no key \"tokenizer.ggml.merges\"");
+    if (is_pairs && pre_key && !gguf_pretokenizer_find(pre))
+        refuse_key(checked, pre_key, "no loader has a pre-tokenizer of this name");
+    if (!tokens || tokens->value.type != GGUF_ARRAY ||
+        tokens->value.array.element_type != GGUF_STRING || tokens->value.array.n_elements == 0)
+        refuse_key(checked, tokens, "there is no list of tokens, \"tokenizer.ggml.tokens\"");
+    else
+        check_twins(checked, tokens);
+}
+
+/* Return true for an architecture that Ollama alone names so. */
+static bool is_of_ollama(const char *name)
+{
+    static const char *const names[] = {"gptoss",      "qwen25vl", "olmo3",          "glm4moelite",
+                                        "deepseekocr", "glmocr",   "nemotron_h_omni"};
+
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+void gguf_check_loader(const struct gguf_model *model, struct gguf_report *report)
+{
+    struct checked checked;
+
+    if (begin(&checked, model, report)) {
+        check_format(&checked);
+        check_entries(&checked);
+        if (!checked.row && !(report->loader == GGUF_LOADER_OLLAMA && is_of_ollama(checked.name)))
+            refuse_key(&checked, gguf_find_key(model, "general.architecture"),
+                       "ggufs knows no language model of this architecture");
+        else if (checked.row && !find(&checked, "token_embd.weight"))
+            refuse_key(&checked, NULL, "there is no tensor \"token_embd.weight\"");
+        else if (checked.row)
+            check_keys(&checked);
+        check_vocabulary(&checked);
+    }
+    free(checked.by_name);
+}
