@@ -22,11 +22,13 @@ comma := ,
 BUILD := build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 
 PKGS := fuse3 libcjson libseccomp nettle
+# STATIC=FOLDER: link the archives in FOLDER/lib, see contrib/packaging/static-libs
+static = $(if $(STATIC),-L$(STATIC)/lib -Wl$(comma)-Bstatic$(comma)--exclude-libs$(comma)ALL $(1) -Wl$(comma)-Bdynamic,$(1))
 # Libraries that only the runner needs.
-RUNNER_LIBS := -lpcre2-8 -lcjson -ledit
+RUNNER_LIBS := $(call static,-lpcre2-8 -lcjson -ledit -lseccomp -lunistring$(if $(STATIC), -lbsd -lmd -ltinfo))
 # pkg-config runs once, and only for a compilation: `make deps` may install the packages first.
-PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PKGS)))$(PKG_CFLAGS)
-PKG_LIBS   = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PKGS)) -lunistring)$(PKG_LIBS)
+PKG_CFLAGS = $(eval PKG_CFLAGS := $(if $(STATIC),$(addprefix -isystem $(STATIC)/include,/ /fuse3 /cjson),$$(shell pkg-config --cflags $(PKGS))))$(PKG_CFLAGS)
+PKG_LIBS   = $(eval PKG_LIBS := $(call static,$(if $(STATIC),-lfuse3 -lcjson -lseccomp -lnettle,$$(shell pkg-config --libs $(PKGS))) -lunistring))$(PKG_LIBS)
 
 OBJCOPY  ?= objcopy
 CFLAGS   ?= $(if $(SAN),-O1,-O2) -g
@@ -82,7 +84,7 @@ LIB_OBJ  := $(DEQUANT_OBJ) $(STATISTICS_KERNEL_OBJ) $(SUPPORT_OBJ) $(call obj,$(
 # libggufs: fs/library, and of the folders below what it calls.
 LIBRARY_OBJ  := $(call obj,$(wildcard fs/library/*.c))
 LIBRARY_CORE := $(filter-out $(LIBRARY_OBJ) $(BUILD)/obj/fs/mount/% $(BUILD)/obj/fs/command/%,$(LIB_OBJ))
-LIBRARY_LIBS := -lnettle -lunistring -lm
+LIBRARY_LIBS := $(call static,-lnettle -lunistring) -lm
 # Its number changes when programs must be compiled again.
 LIBRARY_NAME := libggufs.so.0
 # The runner reads the tree only. It needs no FUSE, and only gguf/models/ and gguf/support/.
@@ -104,16 +106,6 @@ $(BUILD)/libggufs.so: $(LIBRARY_OBJ) $(BUILD)/library-core.a fs/library/exports.
 	    $(filter-out -pie,$(ALL_LDFLAGS)) -o $@ $(filter %.o %.a,$^) $(LIBRARY_LIBS)
 	@ln -sf $(@F) $(BUILD)/$(LIBRARY_NAME)
 
-# For the wheel, which needs no library but libc and libm.
-$(BUILD)/wheel/libggufs.so.0: $(LIBRARY_OBJ) $(BUILD)/library-core.a fs/library/exports.map
-	@mkdir -p $(@D)
-	$(CC) -shared -Wl,-soname,$(LIBRARY_NAME) -Wl,--version-script=fs/library/exports.map $(filter-out -pie,$(ALL_LDFLAGS)) -s -o $@ \
-	    $(filter %.o %.a,$^) -Wl,-Bstatic,--exclude-libs,ALL -lnettle -lunistring -Wl,-Bdynamic -lm
-
-.PHONY: wheel
-wheel: $(BUILD)/wheel/libggufs.so.0
-	contrib/python/make_wheel.py $(VERSION) $< $(BUILD)/wheel
-
 # One object, so that only ggufs_* can clash with names of a program.
 $(BUILD)/libggufs.a: $(LIBRARY_OBJ) $(BUILD)/library-core.a
 	@rm -f $@
@@ -125,7 +117,7 @@ $(BUILD)/ggufs: $(LIB_OBJ) $(BUILD)/obj/fs/command/main.o
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS) -lm
 
 $(BUILD)/ggufs-run: $(RUNNER_OBJ) $(call obj,$(RUNNER_MAIN))
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lunistring -lseccomp $(RUNNER_LIBS) -lm
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(RUNNER_LIBS) -lm
 
 $(BUILD)/unit-tests: $(LIB_OBJ) $(call obj,$(RUNNER_SRC)) $(RUNNER_KERNEL_OBJ) $(UNIT_OBJ)
 	$(CC) $(ALL_LDFLAGS) $(TEST_LINKER) -o $@ $^ $(PKG_LIBS) $(RUNNER_LIBS) -lcriterion -lm
@@ -285,11 +277,13 @@ help:
 	@echo 'make bench-run  measure ggufs-run (BENCH_RUN_TYPES=, LLAMA_BENCH=, IK_BENCH=)'
 	@echo 'make lint       clang-format, clang-tidy, cppcheck, mandoc, shellcheck'
 	@echo 'make install    install to PREFIX=/usr/local below DESTDIR='
-	@echo 'make wheel      build the wheel of the Python package in build/wheel'
+	@echo 'make dist       build the tarball of programs without dependencies in build/dist (DIST_MACHINE=aarch64)'
+	@echo 'make wheel      the same, and the wheel of the Python package'
 	@echo 'make uninstall  remove what make install installed'
 	@echo 'make clean      remove build/'
 	@echo 'make deb        build the Debian packages in build/deb'
 	@echo 'make test-packages  build, check, install, try and remove them'
+	@echo 'make test-dist  build the tarball and the wheel, and try them in bare Debian 12 and 13'
 	@echo 'make release    make the signed tarball of VERSION in build/release (SIGN=no: unsigned)'
 
 deps:
@@ -352,7 +346,7 @@ $(BUILD)/bench-kernels: $(call obj,tests/bench/bench_kernels.c tests/unit/dequan
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
 $(BUILD)/bench-drafts: $(RUNNER_OBJ) $(call obj,tests/bench/bench_drafts.c)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lunistring -lseccomp $(RUNNER_LIBS) -lm
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(RUNNER_LIBS) -lm
 
 # ggufs with a read that returns constant memory.
 $(BUILD)/null-fs: $(LIB_OBJ) $(call obj,fs/command/main.c tests/bench/null_fs.c)
@@ -388,7 +382,8 @@ lint: lint-comments
 	mandoc -T lint -W warning ggufs.1 ggufs.3 ggufs.5 ggufs-admin.7 ggufs-run.1
 	shellcheck -s bash contrib/completion/*.bash
 	shellcheck contrib/install-deps contrib/build contrib/demo contrib/test tests/clients/run tests/soak/run tests/packages/run .ci/run \
-	    contrib/examples/cookbook.sh contrib/packaging/build-deb contrib/packaging/release
+	    contrib/examples/cookbook.sh contrib/packaging/build-deb contrib/packaging/build-dist contrib/packaging/static-libs \
+	    contrib/packaging/release tests/packages/dist
 
 install: all
 	set -e; for name in ggufs ggufs-run; do \
@@ -434,7 +429,16 @@ clean:
 
 # ---- packages ----
 
-.PHONY: deb test-packages release
+# DIST_MACHINE=aarch64 builds for 64-bit Arm, with a cross compiler.
+DIST_MACHINE ?= $(shell uname -m)
+.PHONY: deb test-packages test-dist release dist wheel
+dist:
+	contrib/install-deps build deb $(if $(filter aarch64,$(DIST_MACHINE)),arm)
+	contrib/packaging/build-dist $(VERSION) $(DIST_MACHINE)
+
+wheel: dist
+	contrib/python/make_wheel.py $(VERSION) build/dist/$(DIST_MACHINE)/ggufs-$(VERSION)-linux-$(DIST_MACHINE) build/dist
+
 deb:
 	contrib/install-deps build deb
 	contrib/packaging/build-deb $(VERSION)
@@ -443,6 +447,10 @@ test-packages:
 	contrib/install-deps build run deb lintian
 	$(MAKE) -s build/sample.gguf
 	tests/packages/run $(VERSION)
+
+test-dist:
+	contrib/install-deps build deb dist arm
+	tests/packages/dist $(VERSION)
 
 # SIGN=no leaves the signatures out; see contrib/packaging/release.
 release:

@@ -56,16 +56,24 @@ class PythonTestCase(mounting.MountTestCase):
         self.assertLess(lines, 1000)
 
     def test_wheel(self):
-        """Two wheels are the same, and a program that has nothing else reads a model."""
+        """Two wheels are the same, pip makes the programs in them executable, and a program that has nothing else reads a model."""
+        tree = self.path("tree")
+        for path in ("lib/libggufs.so.0", "bin/ggufs", "bin/ggufs-run", "share/doc/ggufs/licenses/ggufs"):
+            os.makedirs(os.path.join(tree, os.path.dirname(path)), exist_ok=True)
+            shutil.copyfile(LIBRARY if "lib/" in path else mounting.BINARY, os.path.join(tree, path))
         paths = []
         for name in ("a", "b"):
             os.mkdir(self.path(name))
-            paths.append(self.run_python(os.path.join(PACKAGE, "make_wheel.py"), "1.2.3", LIBRARY, self.path(name)).strip())
+            paths.append(self.run_python(os.path.join(PACKAGE, "make_wheel.py"), "1.2.3", tree, self.path(name)).strip())
         self.assertRegex(paths[0], r"/ggufs-1\.2\.3-py3-none-manylinux_2_34_\w+\.whl$")
         with open(paths[0], "rb") as one, open(paths[1], "rb") as other:
             self.assertTrue(one.read() == other.read())
         with zipfile.ZipFile(paths[0]) as wheel:
             wheel.extractall(self.path("site"))
+            modes = {entry.filename: entry.external_attr >> 16 for entry in wheel.infolist()}
+        for name in ("ggufs", "ggufs-run"):
+            self.assertEqual(0o100755, modes[f"ggufs-1.2.3.data/scripts/{name}"])
+        self.assertIn("ggufs-1.2.3.dist-info/licenses/ggufs", modes)
         shutil.copyfile(mounting.SAMPLE, self.path("x.gguf"))
         program = "import ggufs; m = ggufs.open('x.gguf'); print(len(m.tensors), m.open('summary.txt').readline())"
         said = self.run_python("-c", program, PYTHONPATH=self.path("site"), GGUFS_LIBRARY="")
