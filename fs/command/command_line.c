@@ -219,12 +219,12 @@ static const struct gguf_option rows[] = {
      SET(CHOICE, loader), .choices = loaders, FOR(BIT(FS_CHECK))},
     {"--force", NULL, "with --extract: replace files that differ", SET(ON, force),
      FOR(BIT(FS_EXTRACT))},
-    {"--messages", "FILE", "with --render: the messages, in JSON", SET(TEXT, messages),
+    {"--messages", "FILE", "with --render: the messages, in JSON", SET(TEXT, variables.messages),
      FOR(BIT(FS_RENDER))},
-    {"--tools", "FILE", "with --render: the tools, a list in JSON", SET(TEXT, tools),
+    {"--tools", "FILE", "with --render: the tools, a list in JSON", SET(TEXT, variables.tools),
      FOR(BIT(FS_RENDER))},
     {"--template-arg", "KEY=JSON", "with --render: set a variable of the template",
-     SET(PAIRS, template_arguments), FOR(BIT(FS_RENDER))},
+     SET(PAIRS, variables.arguments), FOR(BIT(FS_RENDER))},
     {"--template", "NAME", "with --render: the template with this name", SET(TEXT, template),
      FOR(BIT(FS_RENDER))},
     {"--tokens", NULL, "with --render: print a line per part, with the ids of control tokens",
@@ -424,7 +424,7 @@ void fs_options_free(struct fs_options *options)
 {
     gguf_edits_free(&options->edits);
     free((void *)options->mount.fuse.texts);
-    free((void *)options->template_arguments.texts);
+    free((void *)options->variables.arguments.texts);
     free((void *)options->models);
     gguf_command_line_free(&options->line);
 }

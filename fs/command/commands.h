@@ -36,7 +36,7 @@ fs_run_command fs_stats;
 fs_run_command fs_diff;
 
 /*
- * Print the prompt that the model's chat template makes of options->messages. Returns EX_NOINPUT
+ * Print the prompt that the model's chat template makes of options->variables. Returns EX_NOINPUT
  * for a missing file, EX_DATAERR for a missing template and for an error of the template.
  */
 fs_run_command fs_render;

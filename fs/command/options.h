@@ -7,6 +7,7 @@
 #include "gguf/edits.h"
 #include "gguf/model.h"
 #include "gguf/support/option_parser.h"
+#include "gguf/support/template_options.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,8 +48,7 @@ struct fs_options {
     bool data;                    /* with FS_CHECK: read all tensor data */
     unsigned loader;              /* with FS_CHECK: GGUF_LOADER_…; 0: none */
     bool json;                    /* print JSON instead of text for people */
-    const char *messages, *tools; /* with FS_RENDER: files of JSON; "-": stdin; NULL: none */
-    struct gguf_texts template_arguments; /* with FS_RENDER: KEY=JSON */
+    struct gguf_template_options variables; /* with FS_RENDER */
     const char *template; /* with FS_RENDER: the template's name; NULL: the default */
     bool tokens;          /* with FS_RENDER: print the parts of the prompt, with control tokens */
     const char *imatrix;  /* with FS_DIFF: weights of the columns; NULL: none */

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #define DEFAULT_MESSAGES "[{\"role\":\"user\",\"content\":\"Hello\"}]"
-#define OTHER_ARGUMENTS  "correct --messages, --tools or --template-arg"
 #define OTHER_TEMPLATE                                                                             \
     "take another template with --template or --set " FS_TEMPLATE_KEY "=str:@FILE"
 
@@ -26,6 +25,7 @@ struct rendering {
     bool is_divided; /* print the parts of the prompt */
     struct jinja_argument *arguments;
     size_t n_arguments;
+    const char *given; /* the options that may be the cause of a failure */
 };
 
 static void set(struct rendering *rendering, const char *name, const char *json, size_t n_bytes)
@@ -37,27 +37,26 @@ static void set(struct rendering *rendering, const char *name, const char *json,
 static void set_variables(const struct fs_options *options, struct rendering *rendering)
 {
     const struct gguf_buffer *messages = &rendering->messages, *tools = &rendering->tools;
+    const struct gguf_template_options *given = &options->variables;
 
     set(rendering, NULL, rendering->prompts.special.out, rendering->prompts.special.position);
     set(rendering, "add_generation_prompt", "true", 4);
-    if (!options->messages)
-        set(rendering, "messages", DEFAULT_MESSAGES, strlen(DEFAULT_MESSAGES));
+    if (given->messages)
+        set(rendering, gguf_messages_variable(messages->bytes), messages->bytes, messages->length);
     else
-        set(rendering,
-            messages->bytes[strspn(messages->bytes, " \t\r\n")] == '{' ? NULL : "messages",
-            messages->bytes, messages->length);
-    if (options->tools)
+        set(rendering, "messages", DEFAULT_MESSAGES, strlen(DEFAULT_MESSAGES));
+    if (given->tools)
         set(rendering, "tools", tools->bytes, tools->length);
-    for (size_t i = 0; i < options->template_arguments.n_texts; i++) {
-        char *name = (char *)options->template_arguments.texts[i], *value = strchr(name, '=');
+    for (size_t i = 0; i < given->arguments.n_texts; i++) {
+        const char *value, *name = gguf_template_argument(given, i, &value);
 
-        *value++ = '\0';
         set(rendering, name, value, strlen(value));
     }
 }
 
+/* `given`: the options that may be the cause, or NULL. */
 static int refuse(const char *path, const struct gguf_key *key, int code,
-                  const struct jinja_error *error, const char *remedy)
+                  const struct jinja_error *error, const char *given)
 {
     char line[40] = "";
 
@@ -66,10 +65,11 @@ static int refuse(const char *path, const struct gguf_key *key, int code,
     if (error->line > 0)
         snprintf(line, sizeof line, ", line %u", error->line);
     if (error->is_argument)
-        fs_print_error("%s; " OTHER_ARGUMENTS, error->text);
+        fs_print_error("%s; correct %s", error->text, given);
     else
-        fs_print_error("%s: key %s%s: %s; %s", path, gguf_quote(key->name).text, line, error->text,
-                       remedy);
+        fs_print_error("%s: key %s%s: %s; %s%s%s" OTHER_TEMPLATE, path, gguf_quote(key->name).text,
+                       line, error->text, given ? "change " : "", given ? given : "",
+                       given ? ", or " : "");
     return gguf_exit_status(code);
 }
 
@@ -104,13 +104,13 @@ static int render(const struct gguf_key *key, const char *path, const struct ren
     int status;
 
     if (code < 0)
-        return refuse(path, key, code, &error, OTHER_TEMPLATE);
+        return refuse(path, key, code, &error, NULL);
     code = jinja_render_chat(parsed, rendering->arguments, rendering->n_arguments,
                              JINJA_OBJECT_ARGUMENTS | JINJA_MARK_ALL, &rendering->prompts.now,
                              &made, &error);
     jinja_template_free(parsed);
     if (code < 0)
-        return refuse(path, key, code, &error, OTHER_ARGUMENTS ", or " OTHER_TEMPLATE);
+        return refuse(path, key, code, &error, rendering->given);
     status = print(rendering, &made);
     jinja_rendering_free(&made);
     return status;
@@ -130,7 +130,7 @@ static int render_model(const struct fs_options *options, struct fs_input *input
                  options->template ? options->template : "") < 0)
         name = NULL;
     rendering->arguments =
-        calloc(4 + options->template_arguments.n_texts, sizeof *rendering->arguments);
+        calloc(4 + options->variables.arguments.n_texts, sizeof *rendering->arguments);
     if (name)
         key = gguf_find_key(tree->model, name);
     if (!name || !rendering->arguments || fs_prompts_open(tree->model, &rendering->prompts) < 0) {
@@ -170,8 +170,7 @@ static int read_json(const char *option, const char *path, struct gguf_buffer *t
         code = fs_file_read(path, text, &report);
     if (path && code == 0 && text->length == 0)
         code = gguf_error(&report, GGUF_RULE_EDIT, -EINVAL, GGUF_NO_PLACE,
-                          "%s: it is empty; give a list in JSON",
-                          gguf_quote((struct gguf_string){path, strlen(path)}).text);
+                          "\"%s\": it is empty; give a list in JSON", path);
     if (code < 0)
         fs_print_error("%s: %s", option, report.first_error.message);
     return gguf_exit_status(code);
@@ -179,12 +178,13 @@ static int read_json(const char *option, const char *path, struct gguf_buffer *t
 
 int fs_render(const struct fs_options *options)
 {
-    struct rendering rendering = {0};
+    struct rendering rendering = {
+        .given = gguf_template_options_given(&options->variables, "--messages")};
     struct fs_input *inputs;
-    int status = read_json("--messages", options->messages, &rendering.messages);
+    int status = read_json("--messages", options->variables.messages, &rendering.messages);
 
     if (status == EX_OK)
-        status = read_json("--tools", options->tools, &rendering.tools);
+        status = read_json("--tools", options->variables.tools, &rendering.tools);
     if (status == EX_OK)
         status = fs_open_inputs(options, &inputs);
     if (status == EX_OK) {

@@ -1,5 +1,7 @@
 #include "contrib/runner/chat/conversation.h"
 
+#include "gguf/support/template_options.h"
+
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdio.h>
@@ -7,19 +9,20 @@
 #include <string.h>
 #include <time.h>
 
-static int fail_template(struct run_failure *failure, const struct jinja_error *error)
+/* `given`: the options that may be the cause. */
+static int fail_template(struct run_failure *failure, const struct jinja_error *error,
+                         const char *given)
 {
     char place[40] = "";
 
     if (error->is_argument)
-        return run_fail_elsewhere(failure, -EINVAL,
-                                  "%s; --messages, --tools or --template-arg gives it: correct it",
-                                  error->text);
+        return run_fail_elsewhere(failure, -EINVAL, "%s; correct %s", error->text,
+                                  given ? given : "the message");
     if (error->line > 0)
         snprintf(place, sizeof place, ", line %u", error->line);
-    return run_fail_elsewhere(failure, -EINVAL,
-                              "the chat template%s: %s; --chat-template NAME takes another", place,
-                              error->text);
+    return run_fail_elsewhere(
+        failure, -EINVAL, "the chat template%s: %s; %s%s%s--chat-template NAME takes another",
+        place, error->text, given ? "change " : "", given ? given : "", given ? ", or " : "");
 }
 
 /* Return `before`, a text as a JSON string, and `after`, or NULL. */
@@ -47,21 +50,25 @@ static int set_tokens(struct run_conversation *conversation, const struct run_to
     static const char *const names[] = {"bos_token", "eos_token", "unk_token", "pad_token"};
     const struct gguf_special_ids *special = run_tokenizer_special(tokenizer);
     const int32_t ids[] = {special->bos, special->eos, special->unk, special->pad};
-    int code = 0;
+    size_t n_bytes, length;
+    FILE *out = open_memstream(&conversation->tokens, &n_bytes);
+    bool is_first = true;
 
-    for (size_t i = 0; code == 0 && i < sizeof ids / sizeof *ids; i++) {
-        size_t length;
+    if (!out)
+        return run_fail_memory(failure);
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         const char *piece = run_tokenizer_piece(tokenizer, ids[i], &length);
 
         if (ids[i] == RUN_NO_TOKEN)
             continue;
-        conversation->texts[i] = json_of("", piece, length, "");
-        code = conversation->texts[i]
-                   ? run_conversation_set(conversation, names[i], conversation->texts[i],
-                                          strlen(conversation->texts[i]), failure)
-                   : run_fail_memory(failure);
+        fprintf(out, "%c\"%s\":", is_first ? '{' : ',', names[i]);
+        run_json_print_string(out, piece, length);
+        is_first = false;
     }
-    return code;
+    fputs(is_first ? "{}" : "}", out);
+    return fclose(out) == 0
+               ? run_conversation_set(conversation, NULL, conversation->tokens, n_bytes, failure)
+               : run_fail_memory(failure);
 }
 
 int run_conversation_open(const char *jinja, const struct run_tokenizer *tokenizer,
@@ -75,7 +82,7 @@ int run_conversation_open(const char *jinja, const struct run_tokenizer *tokeniz
     localtime_r(&now, &conversation->now);
     code = jinja_template_parse(jinja, strlen(jinja), &conversation->parsed, &error);
     if (code < 0)
-        return fail_template(failure, &error);
+        return fail_template(failure, &error, NULL);
     return set_tokens(conversation, tokenizer, failure);
 }
 
@@ -86,8 +93,7 @@ void run_conversation_close(struct run_conversation *conversation)
     free(conversation->system);
     cJSON_free(conversation->first_joined);
     free(conversation->arguments);
-    for (size_t i = 0; i < sizeof conversation->texts / sizeof *conversation->texts; i++)
-        free(conversation->texts[i]);
+    free(conversation->tokens);
     jinja_template_free(conversation->parsed);
 }
 
@@ -171,8 +177,8 @@ int run_conversation_begin_with(struct run_conversation *conversation,
 {
     /* Text that is not JSON is left to the interpreter, which says what is wrong. */
     cJSON *json = cJSON_ParseWithLength(messages->bytes, messages->length);
-    const bool is_object = messages->bytes[strspn(messages->bytes, " \t\r\n")] == '{';
-    cJSON *list = is_object ? cJSON_GetObjectItemCaseSensitive(json, "messages") : json;
+    const char *variable = gguf_messages_variable(messages->bytes);
+    cJSON *list = variable ? json : cJSON_GetObjectItemCaseSensitive(json, "messages");
     bool has_parts = false;
     int code = 0;
 
@@ -185,8 +191,8 @@ int run_conversation_begin_with(struct run_conversation *conversation,
     }
     cJSON_Delete(json);
     conversation->first = messages->bytes;
-    return code == 0 ? run_conversation_set(conversation, is_object ? NULL : "messages",
-                                            messages->bytes, messages->length, failure)
+    return code == 0 ? run_conversation_set(conversation, variable, messages->bytes,
+                                            messages->length, failure)
                      : code;
 }
 
@@ -298,7 +304,7 @@ int run_conversation_render(const struct run_conversation *conversation,
     const int code = render(conversation, rendering, &error);
 
     if (code == -EINVAL)
-        return fail_template(failure, &error);
+        return fail_template(failure, &error, conversation->given);
     return code < 0 ? run_fail_memory(failure) : 0;
 }
 
@@ -325,7 +331,7 @@ int run_conversation_find_end(const struct run_conversation *conversation, struc
     if (code == 0)
         code = render(&probe, &rendering, &error);
     if (code == -EINVAL) { /* the template may not admit this conversation */
-        code = error.is_argument ? fail_template(failure, &error) : 0;
+        code = error.is_argument ? fail_template(failure, &error, conversation->given) : 0;
     } else if (code == 0) {
         from = strstr(rendering.text, answer);
         to = from ? strstr(from, question) : NULL;

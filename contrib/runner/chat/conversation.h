@@ -22,7 +22,8 @@ struct run_conversation {
     bool has_system_elsewhere; /* in them */
     const char *first;         /* their JSON */
     char *first_joined;        /* the same with parts of texts joined; NULL: there are no parts */
-    char *texts[4];            /* owned: texts of the special tokens, as JSON */
+    char *tokens;              /* owned: a JSON object with the texts of special tokens */
+    const char *given;         /* the options with what may be wrong; NULL: none */
     struct tm now;
 };
 

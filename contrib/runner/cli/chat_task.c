@@ -42,8 +42,8 @@ static const char *choose_template(const struct run_session *session)
     if (session->chat_template)
         return session->chat_template;
     run_options_list_templates(names, sizeof names);
-    run_message("%s: the model has no chat template; without -i it continues text; or choose one "
-                "with --chat-template NAME or FILE: %s",
+    run_message("%s: the model has no chat template; give --chat-template a file, or a name: %s; "
+                "without -i and --messages, the model continues text",
                 options->model, names);
     return NULL;
 }
@@ -66,15 +66,16 @@ static int set_arguments(struct chat *chat, struct run_failure *failure)
     bool can_think = false;
     int code = 0;
 
+    chat->conversation.given =
+        gguf_template_options_given(&options->variables, options->system_text ? "--system" : NULL);
     if (messages->length > 0)
         code = run_conversation_begin_with(&chat->conversation, messages, failure);
     if (code == 0 && tools->length > 0)
         code = run_conversation_set(&chat->conversation, "tools", tools->bytes, tools->length,
                                     failure);
-    for (size_t i = 0; code == 0 && i < options->template_arguments.n_texts; i++) {
-        char *name = (char *)options->template_arguments.texts[i], *value = strchr(name, '=');
+    for (size_t i = 0; code == 0 && i < options->variables.arguments.n_texts; i++) {
+        const char *value, *name = gguf_template_argument(&options->variables, i, &value);
 
-        *value++ = '\0';
         code = run_conversation_set(&chat->conversation, name, value, strlen(value), failure);
     }
     if (code == 0 && !options->thinks)
@@ -192,8 +193,7 @@ static int feed(struct chat *chat, struct run_failure *failure)
                         "the conversation has %zu tokens, and the context is %u: %s, or -c N makes "
                         "it larger",
                         ids->n, chat->session->n_context,
-                        chat->session->options->is_interactive ? "/clear begins anew"
-                                                               : "shorten the messages");
+                        chat->session->editor ? "/clear begins anew" : "shorten the messages");
     while (n < chat->fed.n && n + 1 < ids->n && chat->fed.list[n] == ids->list[n])
         n++;
     code = run_speculation_rewind(speculation, &n, failure);
@@ -400,8 +400,9 @@ static int take_line(struct chat *chat, struct run_failure *failure)
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strlen(commands[i].name) == n && strncmp(start, commands[i].name, n) == 0)
             return commands[i].run(chat, start + n + strspn(start + n, " \t"), failure);
-    /* Not paths, which begin with a slash, too. */
-    if (*start == '/' && chat->session->editor && !memchr(start + 1, '/', n - 1)) {
+    /* Not paths, which begin with a slash, too, and pasted lines. */
+    if (*start == '/' && chat->session->editor && !memchr(start + 1, '/', n - 1) &&
+        !strchr(start, '\n')) {
         run_message("%.*s: no such command; /help lists them", (int)n, start);
         return 0;
     }

@@ -25,6 +25,17 @@
 #define PASTE_BEGIN   "\033[200~"
 #define PASTE_END     L"\033[201~"
 
+/* Keys that libedit does not know: it would insert a part of what they send. */
+static const char *const keys[][2] = {
+    {"\033[1;5C", "em-next-word"}, /* Ctrl-Right */
+    {"\033[1;5D", "ed-prev-word"}, /* Ctrl-Left */
+    {"\033[1;3C", "em-next-word"}, /* Alt-Right */
+    {"\033[1;3D", "ed-prev-word"}, /* Alt-Left */
+    {"\033[5~", "ed-unassigned"},  /* Page Up */
+    {"\033[6~", "ed-unassigned"},  /* Page Down */
+    {"\033[2~", "ed-unassigned"},  /* Insert */
+};
+
 struct run_line_editor {
     EditLine *edit;
     History *history;
@@ -212,6 +223,8 @@ struct run_line_editor *run_line_editor_open(void)
     el_wset(editor->edit, EL_GETCFN, read_character);
     el_wset(editor->edit, EL_ADDFN, L"paste", L"Insert pasted text", paste);
     el_set(editor->edit, EL_BIND, PASTE_BEGIN, "paste", NULL);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        el_set(editor->edit, EL_BIND, keys[i][0], keys[i][1], NULL);
     signal(SIGCONT, on_continue);
     return editor;
 }

@@ -85,7 +85,7 @@ static const struct gguf_option rows[] = {
     {"-i --interactive", NULL, "chat, with the model's template", SET(ON, is_interactive),
      TASK(RUN_TASK_CHAT)},
     {"--messages", "FILE", "answer a conversation: JSON, as in OpenAI's API; -: stdin",
-     SET(TEXT, messages_file), TASK(RUN_TASK_CHAT)},
+     SET(TEXT, variables.messages), TASK(RUN_TASK_CHAT)},
     {"-n --predict --n-predict", "N", "generate at most N tokens; -1: no limit (-1)",
      SET(INT64, n_predict), RANGE(-1, MOST_TOKENS)},
     {"-p --prompt", "TEXT", "the prompt; instead of PROMPT", SET(TEXT, prompt),
@@ -101,9 +101,9 @@ static const struct gguf_option rows[] = {
     {"--chat-template", "NAME", "with -i: another template, by name or in a file",
      SET(TEXT, chat_template), FOR(BIT(RUN_TASK_CHAT))},
     {"--template-arg", "KEY=JSON", "with -i: set a variable of the template",
-     SET(PAIRS, template_arguments), FOR(BIT(RUN_TASK_CHAT))},
+     SET(PAIRS, variables.arguments), FOR(BIT(RUN_TASK_CHAT))},
     {"--tools", "FILE", "with -i: the tools that the model may call, a list in JSON",
-     SET(TEXT, tools_file), FOR(BIT(RUN_TASK_CHAT))},
+     SET(TEXT, variables.tools), FOR(BIT(RUN_TASK_CHAT))},
     {"--no-think", NULL, "with -i: answer without thinking, if the template can",
      SET(OFF, thinks), FOR(BIT(RUN_TASK_CHAT))},
     {"--no-display-prompt", NULL, "print only the generated text", SET(OFF, shows_prompt)},
@@ -297,7 +297,7 @@ static int check(const struct run_options *options)
         return refuse("--tokens and --logits need each other");
     if (options->prompt && !takes_prompt)
         return refuse("a prompt is for generation, -i and --tokenize");
-    if (options->prompt && options->messages_file)
+    if (options->prompt && options->variables.messages)
         return refuse("two conversations: PROMPT and --messages");
     if (options->prompt && options->prompt_file)
         return refuse("two prompts: PROMPT and -f");
@@ -407,7 +407,7 @@ void run_options_free(struct run_options *options)
 {
     free((void *)options->stops.texts);
     free((void *)options->mount_options.texts);
-    free((void *)options->template_arguments.texts);
+    free((void *)options->variables.arguments.texts);
     free((void *)options->unused.texts);
     gguf_command_line_free(&options->line);
 }

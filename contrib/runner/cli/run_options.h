@@ -3,6 +3,7 @@
 
 #include "contrib/runner/sampling/sampler.h"
 #include "gguf/support/option_parser.h"
+#include "gguf/support/template_options.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,8 +56,7 @@ struct run_options {
     bool is_interactive; /* -i */
     const char *system_text;
     const char *chat_template; /* a name or a file */
-    const char *messages_file, *tools_file;
-    struct gguf_texts template_arguments; /* KEY=JSON */
+    struct gguf_template_options variables;
     bool thinks;
 
     bool is_null_separated;

@@ -34,7 +34,8 @@ static const char *input_path(const struct run_options *options)
 }
 
 /* Read a file, or stdin, as a whole. */
-static int read_text(const char *path, struct gguf_buffer *text, struct run_failure *failure)
+static int read_text(const char *option, const char *path, struct gguf_buffer *text,
+                     struct run_failure *failure)
 {
     struct run_task_files file = {.input_name = is_stdio(path) ? "stdin" : path,
                                   .limit_bytes = PROMPT_LIMIT_BYTES};
@@ -42,12 +43,12 @@ static int read_text(const char *path, struct gguf_buffer *text, struct run_fail
 
     file.input = is_stdio(path) ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (file.input < 0)
-        return run_fail_elsewhere(failure, -errno, "%s: %s", path, strerror(errno));
+        return run_fail_elsewhere(failure, -errno, "%s %s: %s", option, path, strerror(errno));
     code = run_task_files_read(&file, text, failure);
     if (file.input != STDIN_FILENO)
         close(file.input);
     if (code == 0 && text->length == 0)
-        return run_fail_elsewhere(failure, -EINVAL, "%s: the file is empty", file.input_name);
+        return run_fail_elsewhere(failure, -EINVAL, "%s: %s is empty", option, file.input_name);
     return code;
 }
 
@@ -58,12 +59,12 @@ static int read_texts(const struct run_options *options, struct run_task_files *
     const char *template = options->chat_template;
     int code = 0;
 
-    if (options->messages_file)
-        code = read_text(options->messages_file, &files->messages, failure);
-    if (code == 0 && options->tools_file)
-        code = read_text(options->tools_file, &files->tools, failure);
+    if (options->variables.messages)
+        code = read_text("--messages", options->variables.messages, &files->messages, failure);
+    if (code == 0 && options->variables.tools)
+        code = read_text("--tools", options->variables.tools, &files->tools, failure);
     if (code == 0 && template && !run_chat_template_find(template))
-        code = read_text(template, &files->chat_template, failure);
+        code = read_text("--chat-template", template, &files->chat_template, failure);
     return code;
 }
 

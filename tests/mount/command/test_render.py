@@ -67,12 +67,12 @@ class TestRender(mounting.MountTestCase):
         set_to = "tokenizer.chat_template=str:"
         self.assert_fails(EX_DATAERR, [model, "line 2", "--set"], model,
                           "--set", set_to + "a\n{{ 1 + }}")
-        self.assert_fails(EX_DATAERR, [model, "no system", "--messages"], model,
+        self.assert_fails(EX_DATAERR, [model, "no system; change --messages, or "], model,
                           "--set", set_to + "{{ raise_exception('no system') }}")
         missing = self.path("missing.json")
         self.assert_fails(EX_NOINPUT, ["--messages", missing], model, "--messages", missing)
         self.assert_fails(EX_DATAERR, ["--tools", "empty"], model, "--tools", os.devnull)
-        self.assert_fails(EX_DATAERR, ["mood", "JSON", "--template-arg"], self.model(), "--template-arg", "mood={")
+        self.assert_fails(EX_DATAERR, ["mood", "JSON", "; correct --template-arg\n"], self.model(), "--template-arg", "mood={")
         self.assert_fails(EX_USAGE, ["KEY=JSON"], model, "--template-arg", "mood")
         self.assert_fails(EX_USAGE, ["one argument too many"], model, self.path("other.gguf"))
 

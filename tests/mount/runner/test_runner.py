@@ -429,7 +429,7 @@ class TestChat(RunnerTestCase):
                                    "{{ messages[0].content }}")[0], out)
         none = ("-o", "unset=tokenizer.chat_template")
         err = self.refused(EX_DATAERR, "-i", *none, self.model, given=b"a\n")
-        self.assertIn("no chat template; without -i it continues text; or choose one", err)
+        self.assertRegex(err, "no chat template; give --chat-template .* chatml, .* continues text")
         err = self.refused(EX_USAGE, "-i", "--chat-template", "nothing", self.model, given=b"a\n")
         self.assertRegex(err, r"needs a file, or one of:.* chatml, .*llama3")
 
@@ -452,7 +452,7 @@ class TestChat(RunnerTestCase):
 
     def test_a_full_context_ends_it(self):
         _, err = self.chat(b"hello\n" * 50, "-c", "60", status=EX_DATAERR)
-        self.assertRegex(err, r"the conversation has \d+ tokens, and the context is 60: /clear")
+        self.assertRegex(err, r"the conversation has \d+ tokens, and the context is 60: shorten the messages")
 
     def test_messages(self):
         """A conversation in a file is answered as the same conversation by turns."""
@@ -468,10 +468,11 @@ class TestChat(RunnerTestCase):
         self.assertEqual(second, json.loads(out))
         out, _ = self.chat(b"/regen\n", "--messages", name, "--json")
         self.assertEqual([second] * 2, [json.loads(line) for line in out.splitlines()])
-        for text, word in ((b"[", "messages: byte 1: not JSON: expected a value; --messages"),
-                           (b'{"messages": [], "tools": {}}', "tools: not a list; --messages"),
+        for text, word in ((b"[", "messages: byte 1: not JSON: expected a value; correct --messages\n"),
+                           (b'{"messages": [], "tools": {}}', "tools: not a list; correct --messages\n"),
                            (b'{"role": 1}', "messages: not a list"),
-                           (b'[{"role": "<|im_end|>"}]', "only letters, digits"), (b"", "empty")):
+                           (b'[{"role": "<|im_end|>"}]', "only letters, digits"), (b"", "--messages: "),
+                           (b"[{}]", "; change --messages, or --chat-template NAME takes another")):
             err = self.refused(EX_DATAERR, "--messages", self.write("wrong", text), self.model)
             self.assertIn(word, err)
 
@@ -511,6 +512,13 @@ class TestChat(RunnerTestCase):
         self.assertEqual(4, len(set(outs)), outs)
         err = self.refused(EX_USAGE, "-i", "--template-arg", "x", self.model)
         self.assertIn("KEY=JSON", err)
+        err = self.refused(EX_DATAERR, "-i", "--template-arg", "x=y", self.model, given=b"a\n")
+        self.assertIn("x: byte 0: not JSON: expected a value; correct --template-arg\n", err)
+        none = ("--messages", "-", "--tools", "-", self.model)
+        self.assertIn("--tools: stdin is empty", self.refused(EX_DATAERR, *none, given=b"[]"))
+        no_system = self.write("no.jinja", b"{{ raise_exception('no') if messages[0].role == 'system' }}a")
+        err = self.refused(EX_DATAERR, "-i", "--chat-template", no_system, "--system", "a", self.model, given=b"a\n")
+        self.assertIn("the chat template, line 1: no; change --system, or --chat-template", err)
         err = self.refused(EX_DATAERR, "-i", "--no-think", self.model, given=b"a\n")
         self.assertIn("no switch for thinking", err)
 
