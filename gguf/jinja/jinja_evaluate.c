@@ -1,6 +1,8 @@
 /* Runs statements and evaluates expressions. */
 #include "gguf/jinja/jinja_syntax.h"
 
+#include <string.h>
+
 /* ---- scopes ---- */
 
 /* Begin a scope in `parent`; ends with `r->scope = ` the scope before. */
@@ -112,20 +114,17 @@ static bool loop_next(struct run *r, struct loop *loop)
 
 struct value jinja_loop_attribute(struct run *r, struct loop *loop, const struct text *name)
 {
-    int64_t index = (int64_t)loop->index;
+    const int64_t index = (int64_t)loop->index;
+    struct loop rest = *loop;
 
-    if (jinja_is(name, "index"))
-        return jinja_int(index);
-    if (jinja_is(name, "index0"))
-        return jinja_int(index - 1);
+    if (jinja_is(name, "index index0"))
+        return jinja_int(index - (name->n > strlen("index")));
     if (jinja_is(name, "first"))
         return jinja_bool(index == 1);
     if (jinja_is(name, "length")) {
-        if (!loop->node->e)
-            return jinja_int((int64_t)loop->items->count);
-        for (struct loop rest = *loop; loop_next(r, &rest);)
-            index++;
-        return jinja_int(index);
+        while (loop->node->e && loop_next(r, &rest))
+            continue;
+        return jinja_int((int64_t)(loop->node->e ? rest.index - 1 : loop->items->count));
     }
     if (jinja_is(name, "previtem"))
         return index > 1 ? loop->previous : jinja_missing(r, "there is no previous item");
@@ -171,26 +170,24 @@ static struct call evaluate_arguments(struct run *r, const struct node *node)
     struct call call = {.items = {NULL}};
 
     for (; node; node = node->next) {
-        const bool is_spread = node->kind == NODE_SPREAD, is_keyword = node->kind == NODE_KEYWORD;
-        const struct value value = jinja_evaluate(r, is_spread || is_keyword ? node->a : node);
+        const unsigned op = node->kind == NODE_ARGUMENT ? node->op : 0;
+        const struct value value = jinja_evaluate(r, op ? node->a : node);
+        const struct list one = {.items = (struct value *)&value, .count = 1},
+                          *items = op == 0   ? &one
+                                   : op == 2 ? jinja_items(r, value)
+                                             : NULL;
 
-        if (is_keyword) {
+        for (size_t i = 0; items && i < items->count; i++)
+            jinja_push(r, &call.items, items->items[i]);
+        if (op == 1)
             jinja_set(r, &call.named, node->value, value);
-        } else if (!is_spread) {
-            jinja_push(r, &call.items, value);
-        } else if (node->op == '*') {
-            const struct list *items = jinja_items(r, value);
-
-            for (size_t i = 0; i < items->count; i++)
-                jinja_push(r, &call.items, items->items[i]);
-        } else {
-            if (value.type != JINJA_DICT)
-                jinja_fail(r, "argument after ** must be a mapping, not %s",
-                           jinja_type_name(value));
-            for (size_t i = 0; i < value.dict->count; i++) {
-                jinja_need_text(r, value.dict->entries[i].key);
-                jinja_set(r, &call.named, value.dict->entries[i].key, value.dict->entries[i].value);
-            }
+        if (op < 3)
+            continue;
+        if (value.type != JINJA_DICT)
+            jinja_fail(r, "argument after ** must be a mapping, not %s", jinja_type_name(value));
+        for (size_t i = 0; i < value.dict->count; i++) {
+            jinja_need_text(r, value.dict->entries[i].key);
+            jinja_set(r, &call.named, value.dict->entries[i].key, value.dict->entries[i].value);
         }
     }
     return call;
@@ -253,14 +250,13 @@ static struct value call_macro(struct run *r, const struct macro *macro, const s
     return jinja_string(text);
 }
 
-/* Call a value with the arguments of a NODE_CALL, and with `caller` unless it is NULL. */
-static struct value evaluate_call(struct run *r, const struct node *node, const struct node *caller)
+static struct value evaluate_call(struct run *r, const struct node *node)
 {
     const struct value callee = jinja_evaluate(r, node->a);
     struct call call = evaluate_arguments(r, node->b);
 
-    if (caller)
-        jinja_set(r, &call.named, jinja_string_of(r, "caller"), make_macro(r, caller));
+    if (node->c)
+        jinja_set(r, &call.named, node->c->value, make_macro(r, node->c));
     jinja_need_defined(r, callee);
     if (callee.type == JINJA_FUNCTION)
         return jinja_call_builtin(r, JINJA_GLOBAL, callee.function->builtin, callee.function->owner,
@@ -270,21 +266,17 @@ static struct value evaluate_call(struct run *r, const struct node *node, const 
     return call_macro(r, callee.macro, &call);
 }
 
-/* Apply a filter or test, or the filters of a block to its text. NULL stands for no filter. */
-static struct value evaluate_filter(struct run *r, const struct node *node, struct text *text)
+static struct value evaluate_filter(struct run *r, const struct node *node)
 {
-    const bool is_test = node && node->kind == NODE_TEST;
+    const unsigned kind = node->kind == NODE_TEST ? JINJA_TEST : JINJA_FILTER;
     struct value subject;
     struct call call;
 
-    if (!node)
-        return jinja_string(text);
     if (!node->builtin)
-        jinja_fail_unknown(r, is_test ? JINJA_TEST : JINJA_FILTER, node->value.text);
-    subject = text ? evaluate_filter(r, node->a, text) : jinja_evaluate(r, node->a);
+        jinja_fail_unknown(r, kind, node->value.text);
+    subject = jinja_evaluate(r, node->a);
     call = evaluate_arguments(r, node->b);
-    return jinja_call_builtin(r, is_test ? JINJA_TEST : JINJA_FILTER, node->builtin, subject,
-                              &call);
+    return jinja_call_builtin(r, kind, node->builtin, subject, &call);
 }
 
 /* ---- expressions ---- */
@@ -351,22 +343,14 @@ static struct value evaluate_sign(struct run *r, unsigned op, struct value value
 
 static struct value evaluate_condition(struct run *r, const struct node *node)
 {
-    const char *hint;
+    const bool holds = jinja_truth(jinja_evaluate(r, node->b));
 
-    if (jinja_truth(jinja_evaluate(r, node->b)))
-        return jinja_evaluate(r, node->a);
-    if (node->c)
-        return jinja_evaluate(r, node->c);
-    hint = jinja_format(r,
-                        "the inline if-expression on line %u evaluated to false and no else "
-                        "section was defined.",
-                        node->line);
-    return jinja_missing(r, hint);
-}
-
-static void print(struct run *r, struct value value)
-{
-    jinja_add_text(r, r->out, jinja_str(r, value));
+    if (holds || node->c)
+        return jinja_evaluate(r, holds ? node->a : node->c);
+    return jinja_missing(r, jinja_format(r,
+                                         "the inline if-expression on line %u evaluated to false "
+                                         "and no else section was defined.",
+                                         node->line));
 }
 
 static struct value evaluate(struct run *r, const struct node *node)
@@ -404,12 +388,12 @@ static struct value evaluate(struct run *r, const struct node *node)
     case NODE_ITEM:
         return evaluate_item(r, node);
     case NODE_CALL:
-        return evaluate_call(r, node, NULL);
+        return evaluate_call(r, node);
     case NODE_FILTER:
     case NODE_TEST:
-        return evaluate_filter(r, node, NULL);
+        return evaluate_filter(r, node);
     case NODE_PRINT:
-        print(r, jinja_evaluate(r, node->a));
+        jinja_add_text(r, r->out, jinja_str(r, jinja_evaluate(r, node->a)));
         break;
     case NODE_SET:
         assign(r, node->a, jinja_evaluate(r, node->b));
@@ -420,17 +404,10 @@ static struct value evaluate(struct run *r, const struct node *node)
     case NODE_FOR:
         run_loop(r, node);
         break;
-    case NODE_SET_BLOCK:
-        assign(r, node->a, evaluate_filter(r, node->b, capture(r, node->c)));
-        break;
+    case NODE_CAPTURE:
+        return jinja_string(capture(r, node->c));
     case NODE_MACRO:
         jinja_set(r, &r->scope->variables, node->value, make_macro(r, node));
-        break;
-    case NODE_CALL_BLOCK:
-        print(r, evaluate_call(r, node->b, node->a));
-        break;
-    case NODE_FILTER_BLOCK:
-        print(r, evaluate_filter(r, node->b, capture(r, node->c)));
         break;
     case NODE_GENERATION:
         open_scope(r, scope);

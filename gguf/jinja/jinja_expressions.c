@@ -2,7 +2,55 @@
  * Python. */
 #include "gguf/jinja/jinja_syntax.h"
 
-/* ---- nodes ---- */
+/* ---- tokens and nodes ---- */
+
+bool jinja_token_is(const struct token *token, const char *words)
+{
+    return token->type >= TOKEN_NAME && jinja_among(token->bytes, token->n, words);
+}
+
+void jinja_next(struct parser *p)
+{
+    p->token = jinja_lex(p->r, &p->lexer);
+}
+
+bool jinja_skip(struct parser *p, const char *words)
+{
+    const bool is_there = jinja_at(p, words);
+
+    if (is_there)
+        jinja_next(p);
+    return is_there;
+}
+
+void jinja_fail_token(struct parser *p, const char *expected)
+{
+    static const char *const names[] = {
+        [TOKEN_END] = "end of template", [TOKEN_DATA] = "template data",
+        [TOKEN_PRINT_BEGIN] = "{{",      [TOKEN_PRINT_END] = "end of print statement",
+        [TOKEN_BLOCK_BEGIN] = "{%",      [TOKEN_BLOCK_END] = "end of statement block",
+        [TOKEN_STRING] = "string",       [TOKEN_NUMBER] = "number",
+    };
+    const bool is_word = p->token.type >= TOKEN_NAME;
+
+    p->r->line = p->token.line;
+    jinja_fail(p->r, "expected %s, got '%.*s'", expected,
+               is_word && p->token.n < 100 ? (int)p->token.n : 100,
+               is_word ? p->token.bytes : names[p->token.type]);
+}
+
+void jinja_expect(struct parser *p, const char *op)
+{
+    if (!jinja_skip(p, op))
+        jinja_fail_token(p, jinja_format(p->r, "'%s'", op));
+}
+
+void jinja_expect_type(struct parser *p, enum token_type type, const char *expected)
+{
+    if (p->token.type != type)
+        jinja_fail_token(p, expected);
+    jinja_next(p);
+}
 
 struct node *jinja_make(struct parser *p, enum node_kind kind, unsigned line, struct node *a,
                         struct node *b)
@@ -40,22 +88,19 @@ struct node *jinja_make_named(struct parser *p, enum node_kind kind, struct node
 
 /* ---- expressions ---- */
 
-struct node *jinja_parse_expression(struct parser *p);
-
 struct node *jinja_parse_items(struct parser *p, const char *close, parse_function *parse)
 {
-    struct node head = {.next = NULL}, *last = &head;
+    struct node *items = NULL, **end = &items;
 
-    while (!jinja_at(p, close)) {
-        if (last != &head)
-            jinja_expect(p, ",", "','");
+    for (; !jinja_at(p, close); end = &(*end)->next) {
+        if (items)
+            jinja_expect(p, ",");
         if (jinja_at(p, close))
             break;
-        last->next = parse(p);
-        last = last->next;
+        *end = parse(p);
     }
     jinja_next(p);
-    return head.next;
+    return items;
 }
 
 struct node *jinja_parse_tuple(struct parser *p, parse_function *parse, const char *ends)
@@ -64,10 +109,10 @@ struct node *jinja_parse_tuple(struct parser *p, parse_function *parse, const ch
     struct node *items = NULL, **end = &items;
     bool is_tuple = ends[0] == ')';
 
-    while (p->token.type != TOKEN_PRINT_END && p->token.type != TOKEN_BLOCK_END &&
-           !jinja_at(p, ")") && !jinja_at(p, ends)) {
+    for (; p->token.type != TOKEN_PRINT_END && p->token.type != TOKEN_BLOCK_END &&
+           !jinja_at(p, ")") && !jinja_at(p, ends);
+         end = &(*end)->next) {
         *end = parse(p);
-        end = &(*end)->next;
         is_tuple = jinja_skip(p, ",");
         if (!is_tuple)
             break;
@@ -82,62 +127,62 @@ static struct node *parse_pair(struct parser *p)
 {
     struct node *key = jinja_parse_expression(p);
 
-    jinja_expect(p, ":", "':'");
+    jinja_expect(p, ":");
     return jinja_make(p, NODE_PAIR, key->line, key, jinja_parse_expression(p));
 }
 
 struct node *jinja_parse_primary(struct parser *p)
 {
     const struct token token = p->token;
-    struct text *text;
+    struct value value = token.value;
     struct node *node;
 
-    if (token.type == TOKEN_STRING) {
-        for (text = jinja_text(p->r, "", 0); p->token.type == TOKEN_STRING; jinja_next(p))
-            jinja_add_text(p->r, text, p->token.value.text);
-        return jinja_make_value(p, NODE_CONSTANT, token.line, jinja_string(text));
-    }
-    if (token.type == TOKEN_NAME && !jinja_token_is(&token, "true True false False none None")) {
-        p->uses_caller |= jinja_token_is(&token, "caller");
-        if (jinja_token_is(&token, "varargs kwargs"))
+    if (token.type == TOKEN_NAME && !jinja_at(p, "true True false False none None")) {
+        p->uses_caller |= jinja_at(p, "caller");
+        if (jinja_at(p, "varargs kwargs"))
             jinja_fail(p->r, "'%.*s'" JINJA_NOT_IMPLEMENTED, (int)token.n, token.bytes);
         return jinja_make_named(p, NODE_NAME, NULL);
     }
-    if (token.type != TOKEN_NAME && token.type != TOKEN_NUMBER && !jinja_token_is(&token, "( [ {"))
+    if (token.type < TOKEN_STRING || (token.type == TOKEN_OPERATOR && !jinja_at(p, "( [ {")))
         jinja_fail_token(p, "an expression");
     jinja_next(p);
     if (jinja_token_is(&token, "["))
-        return jinja_make(p, NODE_LIST, token.line,
-                          jinja_parse_items(p, "]", jinja_parse_expression), NULL);
+        return jinja_make(p, NODE_LIST, token.line, jinja_parse_items(p, "]", jinja_parse_expression),
+                          NULL);
     if (jinja_token_is(&token, "{"))
         return jinja_make(p, NODE_DICT, token.line, jinja_parse_items(p, "}", parse_pair), NULL);
     if (jinja_token_is(&token, "(")) {
         node = jinja_parse_tuple(p, jinja_parse_expression, ")");
-        jinja_expect(p, ")", "')'");
+        jinja_expect(p, ")");
         return node;
     }
-    return jinja_make_value(p, NODE_CONSTANT, token.line,
-                            token.type == TOKEN_NUMBER ? token.value
-                            : jinja_token_is(&token, "none None")
-                                ? jinja_none
-                                : jinja_bool(jinja_token_is(&token, "true True")));
+    if (token.type == TOKEN_NAME)
+        value = jinja_token_is(&token, "none None")
+                    ? jinja_none
+                    : jinja_bool(jinja_token_is(&token, "true True"));
+    for (; token.type == TOKEN_STRING && p->token.type == TOKEN_STRING; jinja_next(p))
+        jinja_add_text(p->r, value.text, p->token.value.text);
+    return jinja_make_value(p, NODE_CONSTANT, token.line, value);
 }
 
 static struct node *parse_argument(struct parser *p)
 {
     const struct token token = p->token;
+    const bool uses_caller = p->uses_caller;
     struct node *node;
 
     if (jinja_skip(p, "* **")) {
-        node = jinja_make(p, NODE_SPREAD, token.line, jinja_parse_expression(p), NULL);
-        node->op = token.n == 1 ? '*' : JINJA_OP('*', '*');
+        node = jinja_make(p, NODE_ARGUMENT, token.line, jinja_parse_expression(p), NULL);
+        node->op = 1 + (unsigned)token.n;
         return node;
     }
-    if (token.type != TOKEN_NAME || !jinja_token_is(jinja_look(p), "="))
-        return jinja_parse_expression(p);
-    node = jinja_make_named(p, NODE_KEYWORD, NULL);
-    jinja_next(p);
-    node->a = jinja_parse_expression(p);
+    node = jinja_parse_expression(p);
+    if (token.type == TOKEN_NAME && node->kind == NODE_NAME && jinja_skip(p, "=")) {
+        p->uses_caller = uses_caller;
+        node->kind = NODE_ARGUMENT;
+        node->op = 1;
+        node->a = jinja_parse_expression(p);
+    }
     return node;
 }
 
@@ -145,15 +190,12 @@ static struct node *parse_arguments(struct parser *p)
 {
     const unsigned line = p->token.line;
     struct node *arguments;
-    int last = 0;
+    unsigned last = 0;
 
-    jinja_expect(p, "(", "'('");
+    jinja_expect(p, "(");
     arguments = jinja_parse_items(p, ")", parse_argument);
     for (const struct node *node = arguments; node; node = node->next) {
-        const int order = node->kind == NODE_KEYWORD  ? 1
-                          : node->kind != NODE_SPREAD ? 0
-                          : node->op == '*'           ? 2
-                                                      : 3;
+        const unsigned order = node->kind == NODE_ARGUMENT ? node->op : 0;
 
         p->r->line = line;
         if (order < last ? order != 1 || last == 3 : order == last && order > 1)
@@ -165,13 +207,12 @@ static struct node *parse_arguments(struct parser *p)
 
 static struct node *parse_subscript(struct parser *p)
 {
-    struct node *slice = jinja_make(p, NODE_SLICE, p->token.line, NULL, NULL),
-                **const parts[] = {&slice->a, &slice->b, &slice->c};
+    struct node *slice = jinja_make(p, NODE_SLICE, p->token.line, NULL, NULL);
     int n = 0;
 
     for (;; n++) {
         if (!jinja_at(p, ": ] ,"))
-            *parts[n] = jinja_parse_expression(p);
+            slice->parts[n] = jinja_parse_expression(p);
         if (n == 2 || !jinja_skip(p, ":"))
             break;
     }
@@ -216,19 +257,16 @@ static struct node *parse_test(struct parser *p, struct node *subject)
     const unsigned line = p->token.line;
     const bool is_negated = jinja_skip(p, "not");
     struct node *node = jinja_make_named(p, NODE_TEST, subject);
-    const struct token *token = &p->token;
 
     node->builtin = jinja_find_builtin(JINJA_TEST, node->value.text);
-    if (jinja_token_is(token, "(")) {
+    if (jinja_at(p, "is"))
+        jinja_fail(p->r, "You cannot chain multiple tests with is");
+    if (jinja_at(p, "("))
         node->b = parse_arguments(p);
-    } else if ((token->type == TOKEN_NAME && !jinja_token_is(token, "else or and")) ||
-               token->type == TOKEN_STRING || token->type == TOKEN_NUMBER ||
-               jinja_token_is(token, "[ {")) {
-        if (jinja_token_is(token, "is"))
-            jinja_fail(p->r, "You cannot chain multiple tests with is");
-        node->b = jinja_parse_primary(p);
-        node->b = parse_postfix(p, node->b);
-    }
+    else if (p->token.type == TOKEN_OPERATOR
+                 ? jinja_at(p, "[ {")
+                 : p->token.type >= TOKEN_STRING && !jinja_at(p, "else or and"))
+        node->b = parse_postfix(p, jinja_parse_primary(p));
     return is_negated ? jinja_make(p, NODE_NOT, line, node, NULL) : node;
 }
 
@@ -276,7 +314,7 @@ static const struct level {
 };
 
 /* Return the level of the operator at the current place, or -1. */
-static int level_of_operator(struct parser *p)
+static int level_of_operator(const struct parser *p)
 {
     int level = LEVEL_PRODUCT;
 
@@ -284,7 +322,7 @@ static int level_of_operator(struct parser *p)
         jinja_fail(p->r, "the operator %.2s" JINJA_NOT_IMPLEMENTED, p->token.bytes);
     while (level >= 0 && !jinja_at(p, levels[level].operators))
         level--;
-    return jinja_at(p, "not") && !jinja_token_is(jinja_look(p), "in") ? -1 : level;
+    return level;
 }
 
 /* Parse operators of this level and of higher ones. */
@@ -303,28 +341,23 @@ static struct node *parse_level(struct parser *p, int lowest)
     }
     while ((level = level_of_operator(p)) >= lowest) {
         const struct token token = p->token;
-        const unsigned op = JINJA_OP((unsigned char)token.bytes[0],
-                                     token.n > 1 ? (unsigned char)token.bytes[1] : 0);
-        struct node *right;
+        const bool is_compared = level == LEVEL_COMPARE; /* one node for the whole chain */
+        struct node *node, *right;
 
         jinja_next(p);
         if (jinja_token_is(&token, "not"))
-            jinja_next(p);
+            jinja_expect(p, "in");
         right = parse_level(p, level + 1);
-        if (level == LEVEL_COMPARE) { /* one node for the whole chain */
-            right = jinja_make(p, NODE_PAIR, token.line, right, NULL);
-            right->op = op;
-            if (!end) {
-                left = jinja_make(p, NODE_COMPARE, line, left, NULL);
-                end = &left->b;
-            }
-            *end = right;
-            end = &right->next;
-        } else {
-            left = jinja_make(p, levels[level].kind, line, left, right);
-            left->op = op;
-            end = NULL;
-        }
+        if (is_compared && !end)
+            left = jinja_make(p, NODE_COMPARE, line, left, NULL);
+        node = is_compared ? jinja_make(p, NODE_PAIR, token.line, right, NULL)
+                           : jinja_make(p, levels[level].kind, line, left, right);
+        node->op = JINJA_OP(token.bytes[0], token.n > 1 ? token.bytes[1] : 0);
+        if (is_compared)
+            *(end ? end : &left->b) = node;
+        else
+            left = node;
+        end = is_compared ? &node->next : NULL;
     }
     return left;
 }

@@ -22,38 +22,33 @@ struct lexer jinja_lexer(struct run *r, const char *source, size_t n_bytes)
         r->line += out[-1] == '\n';
     }
     if (out > copy && out[-1] == '\n')
-        out--;
+        *--out = '\0';
     r->line = 1;
     return (struct lexer){.at = copy, .end = out, .line = 1, .is_line_start = true};
 }
 
 /* ---- text ---- */
 
-static bool starts(const struct lexer *lexer, const char *at, const char *word)
+static bool starts(const char *at, const char *word)
 {
-    const size_t n = strlen(word);
-
-    return (size_t)(lexer->end - at) >= n && memcmp(at, word, n) == 0;
+    return strncmp(at, word, strlen(word)) == 0;
 }
 
-static bool is_one_of(const struct lexer *lexer, const char *at, const char *characters)
+static bool is_one_of(char character, const char *characters)
 {
-    return at < lexer->end && *at && strchr(characters, *at);
+    return character && strchr(characters, character);
 }
 
 /* Skip white space, or a name of a variable. */
-static const char *skip_class(const struct lexer *lexer, const char *at, bool is_name)
+static const char *skip_class(const char *at, bool is_name)
 {
-    for (const char *start = at; at < lexer->end;) {
-        ucs4_t c;
-        const int n = u8_mbtoucr(&c, (const uint8_t *)at, (size_t)(lexer->end - at));
+    ucs4_t c;
 
-        if (is_name ? c != '_' && !(at > start ? uc_is_property_xid_continue(c)
-                                               : uc_is_property_xid_start(c))
-                    : !jinja_is_space(c))
+    for (int n, i = 0; (n = u8_strmbtouc(&c, (const uint8_t *)at)) > 0; at += n, i++)
+        if (is_name
+                ? c != '_' && !(i ? uc_is_property_xid_continue(c) : uc_is_property_xid_start(c))
+                : !jinja_is_space(c))
             break;
-        at += n;
-    }
     return at;
 }
 
@@ -67,33 +62,33 @@ static void advance(struct lexer *lexer, const char *to)
 }
 
 /* Return the end of a closing tag at `at` with the white space that it removes, or NULL. */
-static const char *match_end(const struct lexer *lexer, const char *at, const char *tag)
+static const char *match_end(const char *at, const char *tag)
 {
     const bool trims = *tag != '}';
 
-    if (*at == '-' && starts(lexer, at + 1, tag))
-        return skip_class(lexer, at + 3, false);
-    if (trims && *at == '+' && starts(lexer, at + 1, tag))
+    if (*at == '-' && starts(at + 1, tag))
+        return skip_class(at + 3, false);
+    if (trims && *at == '+' && starts(at + 1, tag))
         return at + 3;
-    if (!starts(lexer, at, tag))
+    if (!starts(at, tag))
         return NULL;
-    return at + 2 + (trims && starts(lexer, at + 2, "\n"));
+    return at + 2 + (trims && starts(at + 2, "\n"));
 }
 
 /* Return the end of a tag {% raw %} or {% endraw %} at `at`, or NULL. */
-static const char *match_raw(const struct lexer *lexer, const char *at, const char *name)
+static const char *match_raw(const char *at, const char *name)
 {
     const bool is_end = name[0] == 'e';
 
-    if (!starts(lexer, at, "{%"))
+    if (!starts(at, "{%"))
         return NULL;
-    at = skip_class(lexer, at + 2 + is_one_of(lexer, at + 2, "-+"), false);
-    if (!starts(lexer, at, name))
+    at = skip_class(at + 2 + is_one_of(at[2], "-+"), false);
+    if (!starts(at, name))
         return NULL;
-    at = skip_class(lexer, at + strlen(name), false);
-    if (at == lexer->end || (!is_end && *at == '+'))
+    at = skip_class(at + strlen(name), false);
+    if (!*at || (!is_end && *at == '+'))
         return NULL;
-    return !is_end && starts(lexer, at, "%}") ? at + 2 : match_end(lexer, at, "%}");
+    return !is_end && starts(at, "%}") ? at + 2 : match_end(at, "%}");
 }
 
 /* Return the text up to the tag at `tag`, without the white space that the tag removes. */
@@ -104,11 +99,11 @@ static struct token text_before(struct run *r, const struct lexer *lexer, const 
 
     if (sign == '-') {
         text = jinja_strip(r, text, NULL, JINJA_RIGHT);
-    } else if (sign != '+' && tag < lexer->end && !starts(lexer, tag, "{{")) {
+    } else if (sign != '+' && tag < lexer->end && !starts(tag, "{{")) {
         const char *newline = memrchr(lexer->at, '\n', text->n);
         const char *line = newline ? newline + 1 : lexer->at;
 
-        if ((newline || lexer->is_line_start) && skip_class(lexer, line, false) >= tag)
+        if ((newline || lexer->is_line_start) && skip_class(line, false) >= tag)
             text->n = (size_t)(line - lexer->at);
     }
     return (struct token){.type = TOKEN_DATA, .line = lexer->line, .value = jinja_string(text)};
@@ -116,7 +111,7 @@ static struct token text_before(struct run *r, const struct lexer *lexer, const 
 
 static const char *find_tag(const struct lexer *lexer, const char *at, const char *second)
 {
-    while ((at = memchr(at, '{', (size_t)(lexer->end - at))) && !is_one_of(lexer, at + 1, second))
+    while ((at = memchr(at, '{', (size_t)(lexer->end - at))) && !is_one_of(at[1], second))
         at++;
     return at;
 }
@@ -128,7 +123,7 @@ static struct token lex_raw(struct run *r, struct lexer *lexer, const char *at)
     struct token token;
 
     advance(lexer, at);
-    for (; (at = find_tag(lexer, at, "%")) && !(end = match_raw(lexer, at, "endraw")); at++)
+    for (; (at = find_tag(lexer, at, "%")) && !(end = match_raw(at, "endraw")); at++)
         continue;
     if (!end)
         jinja_fail(r, "Missing end of raw directive");
@@ -139,13 +134,13 @@ static struct token lex_raw(struct run *r, struct lexer *lexer, const char *at)
 
 static void skip_comment(struct run *r, struct lexer *lexer)
 {
-    const char *start = lexer->at + 2 + is_one_of(lexer, lexer->at + 2, "-+"),
+    const char *start = lexer->at + 2 + is_one_of(lexer->at[2], "-+"),
                *end = memmem(start, (size_t)(lexer->end - start), "#}", 2);
 
     if (end) {
-        if (end > start && is_one_of(lexer, end - 1, "-+")) /* a sign that belongs to the end */
+        if (end > start && is_one_of(end[-1], "-+")) /* a sign that belongs to the end */
             end--;
-        advance(lexer, match_end(lexer, end, "#}"));
+        advance(lexer, match_end(end, "#}"));
         return;
     }
     jinja_fail(r, "Missing end of comment tag");
@@ -167,15 +162,15 @@ static struct token lex_text(struct run *r, struct lexer *lexer)
         return token;
     }
     lexer->state = LEXER_TEXT;
-    if (starts(lexer, tag, "{#")) {
+    if (starts(tag, "{#")) {
         skip_comment(r, lexer);
         return lex_text(r, lexer);
     }
-    if ((end = match_raw(lexer, tag, "raw")))
+    if ((end = match_raw(tag, "raw")))
         return lex_raw(r, lexer, end);
     lexer->state = tag[1] == '%' ? LEXER_BLOCK : LEXER_PRINT;
     token.type = tag[1] == '%' ? TOKEN_BLOCK_BEGIN : TOKEN_PRINT_BEGIN;
-    advance(lexer, tag + 2 + is_one_of(lexer, tag + 2, "-+"));
+    advance(lexer, tag + 2 + is_one_of(tag[2], "-+"));
     return token;
 }
 
@@ -188,18 +183,17 @@ static struct value lex_number(struct run *r, struct lexer *lexer)
     double number;
     int64_t integer;
 
-    while (is_one_of(lexer, end, "0123456789"))
+    while (is_one_of(*end, "0123456789"))
         end++;
-    if ((*start == '0' && end > start + 1) || is_one_of(lexer, end, "_xXoObB"))
+    if ((*start == '0' && end > start + 1) || is_one_of(*end, "_xXoObB"))
         jinja_fail(
             r, "a number that is not decimal, or with '_' or a 0 before it," JINJA_NOT_IMPLEMENTED);
     number = strtod(start, &float_end);
     lexer->at = end;
     /* Digits follow a point; after one ("a.1.5") are integers. */
-    if (start[-1] != '.' && float_end > end &&
-        !(*end == '.' && !is_one_of(lexer, end + 1, "0123456789"))) {
+    if (start[-1] != '.' && float_end > end && !(*end == '.' && !is_one_of(end[1], "0123456789"))) {
         lexer->at = float_end;
-        if (is_one_of(lexer, float_end, "_"))
+        if (is_one_of(*float_end, "_"))
             jinja_fail(r, "a number with '_'" JINJA_NOT_IMPLEMENTED);
         return jinja_float(number);
     }
@@ -212,23 +206,21 @@ static struct value lex_number(struct run *r, struct lexer *lexer)
 }
 
 /* Read at most n digits; returns their end. */
-static const char *read_code(const struct lexer *lexer, const char *at, int n, int base,
-                             uint32_t *code)
+static const char *read_code(const char *at, int n, int base, uint32_t *code)
 {
     char digits[9] = "", *end;
 
-    for (int i = 0; i < n && is_one_of(lexer, at + i, "0123456789abcdefABCDEF"); i++)
+    for (int i = 0; i < n && is_one_of(at[i], "0123456789abcdefABCDEF"); i++)
         digits[i] = at[i];
     *code = (uint32_t)strtoul(digits, &end, base);
     return at + (end - digits);
 }
 
 /* Add the character of an escape after the backslash at `at`; returns its end. */
-static const char *unescape(struct run *r, struct text *text, const struct lexer *lexer,
-                            const char *at)
+static const char *unescape(struct run *r, struct text *text, const char *at)
 {
     static const char letters[] = "\\'\"abfnrtv", meanings[] = "\\'\"\a\b\f\n\r\t\v";
-    const char *letter = is_one_of(lexer, at, letters) ? strchr(letters, *at) : NULL, *end;
+    const char *letter = is_one_of(*at, letters) ? strchr(letters, *at) : NULL, *end;
     const int n_digits = *at == 'x' ? 2 : *at == 'u' ? 4 : *at == 'U' ? 8 : 0;
     uint32_t code;
 
@@ -240,8 +232,7 @@ static const char *unescape(struct run *r, struct text *text, const struct lexer
     }
     if (*at == 'N')
         jinja_fail(r, "the escape \\N{…} is not supported; use --chat-template NAME");
-    end = n_digits ? read_code(lexer, at + 1, n_digits, 16, &code)
-                   : read_code(lexer, at, 3, 8, &code);
+    end = n_digits ? read_code(at + 1, n_digits, 16, &code) : read_code(at, 3, 8, &code);
     if (n_digits && (end < at + 1 + n_digits || code > 0x10ffff))
         jinja_fail(r, "wrong escape \\%c in a string", *at);
     if (end > at)
@@ -256,7 +247,7 @@ static struct value lex_string(struct run *r, struct lexer *lexer)
     const char quote = *lexer->at, *at = lexer->at + 1;
     struct text *text = jinja_text(r, "", 0);
 
-    for (;; at = unescape(r, text, lexer, at + 1)) {
+    for (;; at = unescape(r, text, at + 1)) {
         const char *from = at;
 
         while (at < lexer->end && *at != quote && *at != '\\')
@@ -291,15 +282,15 @@ static size_t match_operator(struct run *r, struct lexer *lexer)
     static const char *const pairs[] = {"//", "**", "==", "!=", ">=", "<="};
 
     for (size_t i = 0; i < JINJA_COUNT(pairs); i++)
-        if (starts(lexer, lexer->at, pairs[i]))
+        if (starts(lexer->at, pairs[i]))
             return 2;
-    if (!is_one_of(lexer, lexer->at, "+-*/%~()[]{}<>=.,:|;"))
+    if (!is_one_of(*lexer->at, "+-*/%~()[]{}<>=.,:|;"))
         jinja_fail(r, "unexpected character U+%04X", (unsigned)(unsigned char)*lexer->at);
     balance(r, lexer, *lexer->at);
     return 1;
 }
 
-static struct token lex(struct run *r, struct lexer *lexer)
+struct token jinja_lex(struct run *r, struct lexer *lexer)
 {
     const bool is_block = lexer->state == LEXER_BLOCK;
     struct token token;
@@ -309,87 +300,27 @@ static struct token lex(struct run *r, struct lexer *lexer)
     if (lexer->state < LEXER_PRINT)
         return lex_text(r, lexer);
     /* The end of a tag removes white space after it, but before it white space means nothing. */
-    advance(lexer, skip_class(lexer, lexer->at, false));
+    advance(lexer, skip_class(lexer->at, false));
     r->line = lexer->line;
     token = (struct token){.line = lexer->line, .bytes = lexer->at};
     if (lexer->at == lexer->end)
         return token;
-    end = lexer->n_open ? NULL : match_end(lexer, lexer->at, is_block ? "%}" : "}}");
+    end = lexer->n_open ? NULL : match_end(lexer->at, is_block ? "%}" : "}}");
     if (end) {
         token.type = is_block ? TOKEN_BLOCK_END : TOKEN_PRINT_END;
         lexer->state = LEXER_TEXT;
         advance(lexer, end);
-    } else if (is_one_of(lexer, lexer->at, "0123456789")) {
+    } else if (is_one_of(*lexer->at, "0123456789")) {
         token.type = TOKEN_NUMBER;
         token.value = lex_number(r, lexer);
-    } else if (is_one_of(lexer, lexer->at, "\"'")) {
+    } else if (is_one_of(*lexer->at, "\"'")) {
         token.type = TOKEN_STRING;
         token.value = lex_string(r, lexer);
     } else {
-        end = skip_class(lexer, lexer->at, true);
+        end = skip_class(lexer->at, true);
         token.type = end > lexer->at ? TOKEN_NAME : TOKEN_OPERATOR;
         token.n = end > lexer->at ? (size_t)(end - lexer->at) : match_operator(r, lexer);
         lexer->at += token.n;
     }
     return token;
-}
-
-/* ---- tokens for the parser ---- */
-
-void jinja_next(struct parser *p)
-{
-    p->token = p->has_ahead ? p->ahead : lex(p->r, &p->lexer);
-    p->has_ahead = false;
-}
-
-const struct token *jinja_look(struct parser *p)
-{
-    if (!p->has_ahead)
-        p->ahead = lex(p->r, &p->lexer);
-    p->has_ahead = true;
-    return &p->ahead;
-}
-
-bool jinja_token_is(const struct token *token, const char *words)
-{
-    return token->type >= TOKEN_NAME && jinja_among(token->bytes, token->n, words);
-}
-
-bool jinja_skip(struct parser *p, const char *words)
-{
-    const bool is_there = jinja_at(p, words);
-
-    if (is_there)
-        jinja_next(p);
-    return is_there;
-}
-
-void jinja_fail_token(struct parser *p, const char *expected)
-{
-    static const char *const names[] = {
-        [TOKEN_END] = "end of template", [TOKEN_DATA] = "template data",
-        [TOKEN_PRINT_BEGIN] = "{{",      [TOKEN_PRINT_END] = "end of print statement",
-        [TOKEN_BLOCK_BEGIN] = "{%",      [TOKEN_BLOCK_END] = "end of statement block",
-        [TOKEN_STRING] = "string",       [TOKEN_NUMBER] = "number",
-    };
-    const struct token *token = &p->token;
-    const bool is_word = token->type >= TOKEN_NAME;
-
-    p->r->line = token->line;
-    jinja_fail(p->r, "expected %s, got '%.*s'", expected,
-               !is_word || token->n > 100 ? 100 : (int)token->n,
-               is_word ? token->bytes : names[token->type]);
-}
-
-void jinja_expect(struct parser *p, const char *op, const char *expected)
-{
-    if (!jinja_skip(p, op))
-        jinja_fail_token(p, expected);
-}
-
-void jinja_expect_type(struct parser *p, enum token_type type, const char *expected)
-{
-    if (p->token.type != type)
-        jinja_fail_token(p, expected);
-    jinja_next(p);
 }

@@ -1,15 +1,22 @@
 /* Parses a template: its statements. */
 #include "gguf/jinja/jinja_syntax.h"
 
+#include <string.h>
+
 static struct node *parse_body(struct parser *p, const char *ends);
 
-/* Parse the end of a tag and the body up to a tag whose name is in `ends`, which is the token then.
- */
+/* Parse the end of a tag and the body up to a tag whose name is in `ends`, which is the token then;
+ * it is skipped if it is the only one. */
 static struct node *parse_block(struct parser *p, const char *ends)
 {
+    struct node *body;
+
     jinja_skip(p, ":");
     jinja_expect_type(p, TOKEN_BLOCK_END, "'end of statement block'");
-    return parse_body(p, ends);
+    body = parse_body(p, ends);
+    if (!strchr(ends, ' '))
+        jinja_next(p);
+    return body;
 }
 
 static struct node *parse_target(struct parser *p)
@@ -30,24 +37,41 @@ static struct node *parse_target(struct parser *p)
     return target;
 }
 
+/* Parse the filters of a block, of which the first has no "|" if `is_first_bare`, and its body. */
+static struct node *parse_capture(struct parser *p, bool is_first_bare, const char *end)
+{
+    struct node *capture = jinja_make(p, NODE_CAPTURE, p->token.line, NULL, NULL), *value = capture;
+
+    while (is_first_bare || jinja_skip(p, "|")) {
+        value = jinja_parse_filter(p, value);
+        value->op = 1;
+        is_first_bare = false;
+    }
+    capture->c = parse_block(p, end);
+    return value;
+}
+
 static void parse_set(struct parser *p, struct node *node)
 {
     node->a = jinja_parse_tuple(p, parse_target, "");
-    if (jinja_skip(p, "=")) {
-        node->b = jinja_parse_tuple(p, jinja_parse_expression, "");
-        return;
-    }
-    node->kind = NODE_SET_BLOCK;
-    while (jinja_skip(p, "|"))
-        node->b = jinja_parse_filter(p, node->b);
-    node->c = parse_block(p, "endset");
-    jinja_next(p);
+    node->b = jinja_skip(p, "=") ? jinja_parse_tuple(p, jinja_parse_expression, "")
+                                 : parse_capture(p, false, "endset");
+}
+
+static void parse_filter_block(struct parser *p, struct node *node)
+{
+    node->a = parse_capture(p, true, "endfilter");
+}
+
+static void parse_generation(struct parser *p, struct node *node)
+{
+    node->c = parse_block(p, "endgeneration");
 }
 
 static void parse_for(struct parser *p, struct node *node)
 {
     node->a = jinja_parse_tuple(p, parse_target, "in");
-    jinja_expect(p, "in", "'in'");
+    jinja_expect(p, "in");
     node->b = jinja_parse_tuple(p, jinja_parse_or, "recursive");
     if (jinja_skip(p, "if"))
         node->e = jinja_parse_expression(p);
@@ -58,27 +82,29 @@ static void parse_for(struct parser *p, struct node *node)
     p->n_loops--;
     if (jinja_skip(p, "else"))
         node->d = parse_block(p, "endfor");
-    jinja_next(p);
+    else
+        jinja_next(p);
 }
 
 static void parse_if(struct parser *p, struct node *node)
 {
-    for (;;) {
-        node->a = jinja_parse_tuple(p, jinja_parse_or, "");
-        node->b = parse_block(p, "elif else endif");
-        if (!jinja_at(p, "elif"))
-            break;
+    node->a = jinja_parse_tuple(p, jinja_parse_or, "");
+    node->b = parse_block(p, "elif else endif");
+    while (jinja_at(p, "elif")) {
         node = node->c = jinja_make(p, NODE_IF, p->token.line, NULL, NULL);
         jinja_next(p);
+        node->a = jinja_parse_tuple(p, jinja_parse_or, "");
+        node->b = parse_block(p, "elif else endif");
     }
     if (jinja_skip(p, "else"))
         node->c = parse_block(p, "endif");
-    jinja_next(p);
+    else
+        jinja_next(p);
 }
 
 static struct node *parse_parameter(struct parser *p)
 {
-    struct node *node = jinja_make_named(p, NODE_KEYWORD, NULL);
+    struct node *node = jinja_make_named(p, NODE_ARGUMENT, NULL);
 
     if (jinja_skip(p, "="))
         node->a = jinja_parse_expression(p);
@@ -87,49 +113,33 @@ static struct node *parse_parameter(struct parser *p)
 
 static void parse_macro(struct parser *p, struct node *node)
 {
-    const bool is_call = node->kind == NODE_CALL_BLOCK, uses_caller = p->uses_caller;
+    const bool is_call = node->kind == NODE_PRINT, uses_caller = p->uses_caller;
     const unsigned n_loops = p->n_loops;
     struct node *macro =
         is_call ? jinja_make_value(p, NODE_MACRO, node->line, jinja_string_of(p->r, "caller"))
                 : jinja_make_named(p, NODE_MACRO, NULL);
-    bool has_default = false;
 
-    if (!is_call && !jinja_at(p, "("))
-        jinja_fail_token(p, "'('");
-    if (jinja_skip(p, "("))
+    if (!is_call || jinja_at(p, "(")) {
+        jinja_expect(p, "(");
         macro->a = jinja_parse_items(p, ")", parse_parameter);
-    for (const struct node *parameter = macro->a; parameter; parameter = parameter->next) {
-        if (has_default && !parameter->a)
-            jinja_fail(p->r, "non-default argument follows default argument");
-        has_default = parameter->a;
     }
+    for (const struct node *one = macro->a; one && one->next; one = one->next)
+        if (one->a && !one->next->a)
+            jinja_fail(p->r, "non-default argument follows default argument");
     if (is_call) {
-        node->b = jinja_parse_expression(p);
-        if (node->b->kind != NODE_CALL)
+        node->a = jinja_parse_expression(p);
+        if (node->a->kind != NODE_CALL)
             jinja_fail(p->r, "expected call");
+        node->a->c = macro;
     }
     p->uses_caller = false;
     p->n_loops = 0;
     macro->c = parse_block(p, is_call ? "endcall" : "endmacro");
-    jinja_next(p);
     macro->op = p->uses_caller;
     p->uses_caller |= uses_caller;
     p->n_loops = n_loops;
-    if (is_call)
-        node->a = macro;
-    else
+    if (!is_call)
         *node = *macro;
-}
-
-static void parse_region(struct parser *p, struct node *node)
-{
-    const bool is_filter = node->kind == NODE_FILTER_BLOCK;
-
-    do
-        node->b = is_filter ? jinja_parse_filter(p, node->b) : NULL;
-    while (is_filter && jinja_skip(p, "|"));
-    node->c = parse_block(p, is_filter ? "endfilter" : "endgeneration");
-    jinja_next(p);
 }
 
 static void parse_jump(struct parser *p, struct node *node)
@@ -150,9 +160,9 @@ static struct node *parse_statement(struct parser *p)
         {"if", NODE_IF, parse_if},
         {"for", NODE_FOR, parse_for},
         {"macro", NODE_MACRO, parse_macro},
-        {"call", NODE_CALL_BLOCK, parse_macro},
-        {"filter", NODE_FILTER_BLOCK, parse_region},
-        {"generation", NODE_GENERATION, parse_region},
+        {"call", NODE_PRINT, parse_macro},
+        {"filter", NODE_PRINT, parse_filter_block},
+        {"generation", NODE_GENERATION, parse_generation},
         {"break", NODE_BREAK, parse_jump},
         {"continue", NODE_CONTINUE, parse_jump},
     };
@@ -213,19 +223,17 @@ static void check_names(struct run *r, const struct node *node, bool is_conditio
     jinja_enter(r, JINJA_MAX_DEPTH);
     for (; node; node = node->next) {
         const bool here = is_conditional || node->kind == NODE_IF || node->kind == NODE_CONDITION;
-        /* The body of a loop or macro is compiled on its own; what stands before it is not. */
-        const bool inner = here && (node->kind < NODE_FOR || node->kind > NODE_GENERATION);
-        const bool is_before = node->kind == NODE_FOR || node->kind == NODE_CALL_BLOCK;
+        /* The body of a loop, macro or block is compiled on its own; what stands before it not. */
+        const bool is_own = (node->kind >= NODE_FOR && node->kind <= NODE_GENERATION) ||
+                            (node->kind == NODE_FILTER && node->op);
 
         r->line = node->line;
-        if ((node->kind == NODE_FILTER || node->kind == NODE_TEST) && !node->builtin && !here)
+        if ((node->kind == NODE_FILTER || node->kind == NODE_TEST) && !node->builtin &&
+            (!here || is_own))
             jinja_fail_unknown(r, node->kind == NODE_TEST ? JINJA_TEST : JINJA_FILTER,
                                node->value.text);
-        check_names(r, node->a, inner);
-        check_names(r, node->b, is_before ? here : inner);
-        check_names(r, node->c, inner);
-        check_names(r, node->d, inner);
-        check_names(r, node->e, inner);
+        for (size_t i = 0; i < JINJA_COUNT(node->parts); i++)
+            check_names(r, node->parts[i], here && (!is_own || (node->kind == NODE_FOR && i == 1)));
     }
     r->depth--;
 }

@@ -1,4 +1,4 @@
-/* Syntax of templates: the tree that the parser makes, and tokens; internal to gguf/jinja/. */
+/* Syntax of templates: tokens, and the tree that the parser makes; internal to gguf/jinja/. */
 #pragma once
 
 #include "gguf/jinja/jinja_run.h"
@@ -21,22 +21,18 @@ enum node_kind {
     NODE_ATTRIBUTE, /* a, value: name */
     NODE_ITEM,      /* a, b: index or slice */
     NODE_SLICE,     /* a, b, c; each may be NULL */
-    NODE_CALL,      /* a, b: arguments */
-    NODE_FILTER,    /* a (NULL: the text of a block), value: name, b: arguments */
+    NODE_CALL,      /* a, b: arguments, c: a NODE_MACRO `caller` or NULL */
+    NODE_FILTER,    /* a, value: name, b: arguments, op 1: of a block */
     NODE_TEST,      /* a, value: name, b: arguments */
-    NODE_KEYWORD,   /* an argument: value: name, a */
-    NODE_SPREAD,    /* an argument: op '*' or '**', a */
+    NODE_ARGUMENT, /* a; op 1: value: name, 2: *, 3: **. Or a parameter (value: name, a: default) */
     /* statements */
     NODE_PRINT,      /* a */
     NODE_SET,        /* a: target, b */
     NODE_IF,         /* a: test, b: body, c: else, which is a NODE_IF for elif */
     NODE_FOR,        /* a: target, b: iterable, c: body, d: else, e: test */
-    NODE_SET_BLOCK,  /* a: target, b: filter or NULL, c: body */
-    NODE_MACRO,      /* value: name, a: parameters (value: name, a: default), c: body, op 1: it uses
-                        caller */
-    NODE_CALL_BLOCK, /* a: the macro `caller`, b: call */
-    NODE_FILTER_BLOCK, /* b: filter, c: body */
-    NODE_GENERATION,   /* c: body */
+    NODE_MACRO,      /* value: name, a: parameters, c: body, op 1: it uses caller */
+    NODE_CAPTURE,    /* the text of c, as an expression */
+    NODE_GENERATION, /* c: body */
     NODE_BREAK,
     NODE_CONTINUE,
 };
@@ -47,7 +43,12 @@ struct node {
     unsigned line;
     struct value value;
     const struct builtin *builtin; /* of a filter or test; NULL: unknown */
-    struct node *a, *b, *c, *d, *e;
+    union {
+        struct {
+            struct node *a, *b, *c, *d, *e;
+        };
+        struct node *parts[5];
+    };
     struct node *next; /* in a list */
 };
 
@@ -61,8 +62,6 @@ struct node *jinja_parse(struct run *r, const char *source, size_t n_bytes);
 /* Run statements or evaluate an expression. A statement returns JINJA_ABSENT. */
 struct value jinja_evaluate(struct run *r, const struct node *node);
 void jinja_run_body(struct run *r, const struct node *body);
-
-/* ---- tokens ---- */
 
 enum token_type {
     TOKEN_END,
@@ -86,7 +85,7 @@ struct token {
 };
 
 struct lexer {
-    const char *at, *end;
+    const char *at, *end; /* a NUL follows */
     unsigned line;
     bool is_line_start;
     enum { LEXER_TEXT, LEXER_TAG, LEXER_PRINT, LEXER_BLOCK } state;
@@ -94,31 +93,31 @@ struct lexer {
     char closers[JINJA_MAX_PARSE_DEPTH]; /* of open brackets */
 };
 
+/* Copy the source with normal line ends, without the last one. Fails if it is not UTF-8. */
+struct lexer jinja_lexer(struct run *r, const char *source, size_t n_bytes);
+struct token jinja_lex(struct run *r, struct lexer *lexer);
+
+/* ---- for the parser ---- */
+
 struct parser {
     struct run *r;
     struct lexer lexer;
-    struct token token, ahead;
-    bool has_ahead;
+    struct token token;
     unsigned n_loops; /* around the current place */
     bool uses_caller; /* in the macro around the current place */
 };
 
-/* Copy the source with normal line ends, without the last one. Fails if it is not UTF-8. */
-struct lexer jinja_lexer(struct run *r, const char *source, size_t n_bytes);
-void jinja_next(struct parser *p);
-const struct token *jinja_look(struct parser *p);
+typedef struct node *parse_function(struct parser *p);
+
 /* Return true if the token is a name or operator of a list like "else endif". */
 bool jinja_token_is(const struct token *token, const char *words);
 #define jinja_at(p, words) jinja_token_is(&(p)->token, words)
+void jinja_next(struct parser *p);
 /* Move on if the token is one of the words. */
 bool jinja_skip(struct parser *p, const char *words);
 _Noreturn void jinja_fail_token(struct parser *p, const char *expected);
-void jinja_expect(struct parser *p, const char *op, const char *expected);
+void jinja_expect(struct parser *p, const char *op);
 void jinja_expect_type(struct parser *p, enum token_type type, const char *expected);
-
-/* ---- expressions ---- */
-
-typedef struct node *parse_function(struct parser *p);
 
 struct node *jinja_make(struct parser *p, enum node_kind kind, unsigned line, struct node *a,
                         struct node *b);
