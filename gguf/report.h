@@ -60,7 +60,7 @@ struct gguf_report {
     void *user;
     /* The file of the findings to come; NULL: the one that the user named. */
     const char *path;
-    /* What this loader refuses, GGUF_LOADER_…, is an error. 0: none. */
+    /* A loader, GGUF_LOADER_…: its refusals are errors. 0: none. */
     unsigned loader;
 
     size_t n_errors;

@@ -183,7 +183,7 @@ static void advise_hub(const char *name, char remedy[GGUF_REMEDY_BYTES])
 
         rest = revision + strcspn(revision, "/");
     } else if (!strstr(rest, ".gguf")) {
-        rest = ""; /* a page, such as /tree/main */
+        rest = ""; /* a page: "/tree/main" */
     }
     n = rest[0] == '/' ? strcspn(rest + 1, "?") : 0;
     if (is_plain(rest + 1, n) && n < 120) {

@@ -42,7 +42,7 @@ int fs_hf_check_types(const struct fs_hf_model *hf, const struct fs_hf_row *row,
 /* Return true if the slowest dimension of tensors of this name counts experts. */
 bool fs_hf_counts_experts(struct gguf_string name);
 
-/* Add a line if such a tensor has another number of experts than the key expert_count. */
+/* Add a line if the number of experts of the tensor is not the value of the key expert_count. */
 int fs_hf_check_experts(const struct fs_hf_model *hf, const struct gguf_tensor *tensor,
                         uint32_t layer, struct gguf_buffer *obstacles);
 

@@ -4,12 +4,12 @@
 
 #include "fs/tree/hf/hf_needs.h"
 
-/* What the name of a tensor says. Apart from match.layer, the same holds for its twin. */
+/* Facts that follow from the name of a tensor. They hold for its twin, too, but for match.layer. */
 struct fs_hf_place {
     const struct gguf_rename *rule; /* NULL: none */
     size_t index;                   /* of the rule */
     struct gguf_name_match match;
-    bool is_listed; /* the architecture has such a tensor */
+    bool is_listed; /* a list of the architecture names the tensor */
     bool counts_experts;
 };
 

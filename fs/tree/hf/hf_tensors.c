@@ -113,7 +113,7 @@ static int add_fault(int result, const struct gguf_tensor *tensor, struct gguf_b
     return result;
 }
 
-/* What is known of a tensor and its twins. */
+/* Facts about a tensor and its twins. */
 struct known {
     struct fs_hf_place place; /* of the name; the zeros before it is found have no match.suffix */
     const struct gguf_tensor *checked; /* a tensor that check() accepted as one piece; or NULL */
