@@ -5,6 +5,7 @@
 #include "fs/command/tree_selection.h"
 #include "gguf/support/exit_status.h"
 #include "gguf/support/file_status.h"
+#include "gguf/stores/stores.h"
 #include "gguf/support/model_paths.h"
 #include "gguf/support/safe_print.h"
 
@@ -64,6 +65,7 @@ static char *model_in(const struct fs_options *options, const char *directory,
 
 static void open_input(const struct fs_options *options, const char *path, struct fs_input *input)
 {
+    char reason[GGUF_STORE_REASON_BYTES];
     struct gguf_report report = {0};
     char remedy[GGUF_REMEDY_BYTES], longer[PATH_MAX];
     struct stat status;
@@ -74,6 +76,14 @@ static void open_input(const struct fs_options *options, const char *path, struc
         if (!input->owned_path)
             return;
         input->path = input->owned_path;
+    }
+    if (access(path, F_OK) < 0) {
+        input->error = gguf_store_find(path, &input->owned_path, reason);
+        if (input->error < 0) {
+            refuse_path(input, input->error, "%s", reason);
+            return;
+        }
+        input->path = input->owned_path ? input->owned_path : path;
     }
     input->error = gguf_files_open(input->path, &options->open, &input->files, &report);
     input->why = report.first_error;

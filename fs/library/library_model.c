@@ -3,6 +3,7 @@
 #include "fs/tree/model_check.h"
 #include "gguf/faults.h"
 #include "gguf/files.h"
+#include "gguf/stores/stores.h"
 #include "gguf/support/model_paths.h"
 
 #include <errno.h>
@@ -49,9 +50,12 @@ static int open_files(const char *path, const struct fs_library_options *options
     char *inside = NULL;
     int result = 0;
 
-    if (stat(path, &status) < 0)
-        result = errno == ENOENT && gguf_remote_remedy(path, reason) ? -ENOENT : 0;
-    else if (S_ISDIR(status.st_mode))
+    if (stat(path, &status) < 0 && errno == ENOENT) {
+        result = gguf_store_find(path, &inside, reason);
+        if (result < 0)
+            return gguf_error(report, GGUF_RULE_NOT_A_FILE, result, GGUF_NO_PLACE, "%s", reason);
+        result = result == 1 && gguf_remote_remedy(path, reason) ? -ENOENT : 0;
+    } else if (S_ISDIR(status.st_mode))
         result = gguf_model_folder_find(path, &inside, reason);
     if (result < 0)
         return gguf_error(report, GGUF_RULE_NOT_A_FILE, result, GGUF_NO_PLACE, "%s%s",

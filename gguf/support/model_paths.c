@@ -47,12 +47,11 @@ static bool is_model(const struct folder *folder, int i)
 static const char *recognize(const struct folder *folder)
 {
     if (find(folder, "blobs") && find(folder, "snapshots"))
-        return "is a model in the cache of Hugging Face; name a file in its snapshots/*/";
+        return "is a model in the cache of Hugging Face; name it as hf:ORG/NAME:TAG";
     if (find(folder, "models--*"))
-        return "is the cache of Hugging Face; name a file in models--*/snapshots/*/";
+        return "is the cache of Hugging Face; name a model in it as hf:ORG/NAME:TAG";
     if ((find(folder, "blobs") && find(folder, "manifests")) || find(folder, "sha256[-:]*"))
-        return "is a store of Ollama; the FROM line of \"ollama show --modelfile NAME\" has the "
-               "path of a model's file";
+        return "is a store of Ollama; name a model in it as ollama:NAME:TAG";
     if (find(folder, "config.json") &&
         (find(folder, "*.safetensors") || find(folder, "pytorch_model*.bin")))
         return "is a checkpoint, not a GGUF model; convert it with llama.cpp's "
@@ -211,10 +210,9 @@ bool gguf_remote_remedy(const char *path, char remedy[GGUF_REMEDY_BYTES])
 
     if (name)
         advise_hub(name, remedy);
-    else if (gguf_text_starts_with(path, "ollama:") || is_name_with_tag(path))
-        snprintf(remedy, GGUF_REMEDY_BYTES,
-                 "for a model of ollama, the FROM line of \"ollama show --modelfile NAME\" has the "
-                 "path of its file");
+    else if (is_name_with_tag(path))
+        snprintf(remedy, GGUF_REMEDY_BYTES, "a model of ollama is named ollama:%s",
+                 is_plain(path, strcspn(path, ":")) ? path : "NAME:TAG");
     else if (strstr(path, "://"))
         advise_url(path, remedy);
     else

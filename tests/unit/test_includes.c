@@ -66,6 +66,7 @@ static const struct {
     {"gguf/support/", {"gguf/support/"}},
     {"gguf/models/", {"gguf/models/", "gguf/support/"}},
     {"gguf/jinja/", {"gguf/jinja/", "gguf/support/"}},
+    {"gguf/stores/", {"gguf/stores/", "gguf/support/"}},
     {"gguf/", {"gguf/", "dequant/"}},
     {"fs/tree/", {"fs/tree/", "gguf/", "dequant/"}},
     /* The layers of fs/tree/, from the lowest to the highest. */
@@ -87,7 +88,8 @@ static const struct {
     {"fs/mount/", {"fs/mount/", "fs/tree/", "gguf/", "dequant/"}},
     {"fs/command/", {"fs/", "gguf/", "dequant/"}},
     {"contrib/runner/",
-     {"contrib/runner/", "gguf/jinja/", "gguf/models/", "gguf/support/", "dequant/"}},
+     {"contrib/runner/", "gguf/jinja/", "gguf/models/", "gguf/stores/", "gguf/support/",
+      "dequant/"}},
     /* compute/ includes no other part, tree/ includes compute/, engine/ includes both. */
     {"contrib/runner/compute/", {"contrib/runner/compute/", "gguf/support/", "dequant/"}},
     {"contrib/runner/kernels/",

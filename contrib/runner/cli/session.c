@@ -16,6 +16,7 @@
 #include "gguf/support/arrays.h"
 #include "gguf/support/confine.h"
 #include "gguf/support/exit_status.h"
+#include "gguf/stores/stores.h"
 #include "gguf/support/model_paths.h"
 #include "gguf/support/shard_names.h"
 
@@ -155,12 +156,24 @@ static int check_output(const struct run_session *session, run_model_file_test *
 static int find_tree(struct run_session *session)
 {
     const char *model = session->options->model;
+    char reason[GGUF_STORE_REASON_BYTES];
     struct stat properties;
     char *found = NULL;
     int status;
 
-    if (stat(model, &properties) != 0)
-        return complain_of_place(model);
+    if (stat(model, &properties) != 0) {
+        const int error = errno;
+        const int result = error == ENOENT ? gguf_store_find(model, &found, reason) : 1;
+
+        errno = error;
+        if (result == 1)
+            return complain_of_place(model);
+        if (result < 0 || stat(found, &properties) != 0) {
+            run_message("%s: %s", model, result < 0 ? reason : strerror(errno));
+            free(found);
+            return EX_NOINPUT;
+        }
+    }
     if (!S_ISDIR(properties.st_mode) && !S_ISREG(properties.st_mode)) {
         run_message("%s: neither a directory nor a model file", model);
         return EX_NOINPUT;

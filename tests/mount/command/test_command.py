@@ -246,11 +246,10 @@ class TestModel(CommandTestCase):
                               "hf download bartowski/X-GGUF --include '*Q4_K_M*.gguf' --local-dir ."),
                              ("https://huggingface.co/a/b/resolve/main/c/x.gguf?download=true",
                               "hf download a/b c/x.gguf --local-dir ."),
-                             ("hf:a/b:Q8_0", "hf download a/b --include '*Q8_0*.gguf' --local-dir ."),
                              ("hf://a/b", "hf download a/b FILE.gguf --local-dir ."),
                              ("hf.co/a/b c", "hf download USER/REPOSITORY FILE.gguf"),
                              ("https://example.org/x.gguf", "curl -L -O 'https://example.org/x.gguf'"),
-                             ("llama3.2:3b", "ollama show"), ("library/llama3:latest", "ollama show")):
+                             ("llama3.2:3b", "ollama:llama3.2:3b"), ("library/llama3:latest", "ollama:library/llama3")):
             with self.subTest(name=name):
                 self.assert_refused(EX_NOINPUT, [name, self.mountpoint], name, "local files only",
                                     remedy)
@@ -284,9 +283,9 @@ class TestModel(CommandTestCase):
             shutil.copy(self.model, os.path.join(folder, f"d{i}.gguf"))
         self.assert_refused(EX_NOINPUT, ["--info", folder], "has 12 models", "d4.gguf, ... [not-a-file]\n")
         for names, word in ((("blobs/", "snapshots/", "refs/"), "Hugging Face"),
-                            (("models--a--b/", "version.txt"), "models--*/snapshots/*/"),
-                            (("blobs/", "manifests/"), "ollama show --modelfile"),
-                            (("sha256-00",), "ollama show --modelfile"),
+                            (("models--a--b/", "version.txt"), "hf:ORG/NAME:TAG"),
+                            (("blobs/", "manifests/"), "ollama:NAME:TAG"),
+                            (("sha256-00",), "ollama:NAME:TAG"),
                             (("config.json", "model.safetensors"), "convert_hf_to_gguf.py")):
             store = self.path(word.replace("/", "") + str(len(names)))
             for name in names:

@@ -174,11 +174,13 @@ class TestErrors(RunnerTestCase):
 
     def test_names_of_models_elsewhere(self):
         for name, remedy in (("hf.co/a/b:Q4_K_M", "hf download a/b --include"),
-                             ("hf:a/b:Q8_0", "hf download a/b --include '*Q8_0*.gguf'"), ("a/b-GGUF", "hf download a/b-GGUF FILE.gguf"),
-                             ("llama3:8b", "ollama show"), ("https://a.b/c.gguf", "curl -L -O 'https://a.b/c.gguf'")):
+                             ("a/b-GGUF", "hf download a/b-GGUF FILE.gguf"),
+                             ("llama3:8b", "ollama:llama3:8b"), ("https://a.b/c.gguf", "curl -L -O 'https://a.b/c.gguf'")):
             err = self.refused(EX_NOINPUT, name, "a")
             self.assertIn("local files only", err)
             self.assertIn(remedy, err)
+
+        self.assertIn("is not in the cache", self.refused(EX_NOINPUT, "hf:a/b:Q8_0", "a"))
 
     def test_no_such_model(self):
         self.assertIn("ggufs MODEL", self.refused(EX_NOINPUT, self.path("nothing"), "a"))
