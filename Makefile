@@ -84,10 +84,10 @@ LIB_OBJ  := $(DEQUANT_OBJ) $(STATISTICS_KERNEL_OBJ) $(SUPPORT_OBJ) $(call obj,$(
 # libggufs: fs/library, and of the folders below what it calls.
 LIBRARY_OBJ  := $(call obj,$(wildcard fs/library/*.c))
 LIBRARY_CORE := $(filter-out $(LIBRARY_OBJ) $(BUILD)/obj/fs/mount/% $(BUILD)/obj/fs/command/%,$(LIB_OBJ))
-LIBRARY_LIBS := $(call static,-lnettle -lunistring) -lm
+LIBRARY_LIBS := $(call static,-lcjson -lnettle -lunistring) -lm
 # Its number changes when programs must be compiled again.
 LIBRARY_NAME := libggufs.so.0
-# The runner reads the tree only. It needs no FUSE, and only gguf/models/ and gguf/support/.
+# The runner reads the tree only. It needs no FUSE, and of gguf/ only models, stores, support and jinja.
 RUNNER_OBJ := $(DEQUANT_OBJ) $(SUPPORT_OBJ) $(call obj,$(RUNNER_SRC)) $(RUNNER_KERNEL_OBJ)
 UNIT_OBJ := $(call obj,$(UNIT_SRC) $(HOSTILE_SRC) $(WRITER_SRC))
 

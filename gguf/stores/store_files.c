@@ -21,7 +21,7 @@ struct repository {
     const char *name, *file, *revision, *tag;
 };
 
-/* Return true for paths without "..", hidden names and bytes that such names do not have. */
+/* Return true unless the path has "..", a hidden name or a byte that names of files do not have. */
 static bool is_safe(const char *path)
 {
     bool is_start = true;

@@ -1,4 +1,4 @@
-/* What the stores share. See stores.h. */
+/* Functions that the stores share. See stores.h. */
 #pragma once
 
 #include "gguf/stores/stores.h"

@@ -122,7 +122,7 @@ Test(gguf_folders, remedies)
         {"hf.co/", "hf download USER/REPOSITORY FILE.gguf --local-dir ."},
         {"https://example.org/x.gguf?a=1&b", "curl -L -O 'https://example.org/x.gguf?a=1&b'"},
         {"https://example.org/x';reboot'", "download the file first"},
-        {"llama3:8b", "ollama show --modelfile NAME"},
+        {"llama3:8b", "ollama:llama3:8b"},
         {"folder/model.gguf", NULL},
         {"./a:b", NULL},
     };
