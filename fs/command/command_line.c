@@ -29,6 +29,10 @@
 /* Commands that open a model. */
 #define MODELS (TREES | BIT(FS_CHECK) | BIT(FS_RENDER))
 
+/* Commands that print facts. */
+#define FACTS                                                                                      \
+    (BIT(FS_INFO) | BIT(FS_LIST) | BIT(FS_STATS) | BIT(FS_DIFF) | BIT(FS_CHECK) | BIT(FS_STATUS))
+
 #define LEAST_ID     0
 #define MOST_ID      (UINT32_MAX - 1)
 #define MOST_COUNT   100000
@@ -209,8 +213,7 @@ static const struct gguf_option rows[] = {
      COMMAND(FS_VERSION)},
 
     HEADING("Options of commands"),
-    {"--json", NULL, "with --stats, --diff, --check and --status: print JSON", SET(ON, json),
-     FOR(BIT(FS_STATS) | BIT(FS_DIFF) | BIT(FS_CHECK) | BIT(FS_STATUS))},
+    {"--json", NULL, "print JSON, an object per line, instead of text", SET(ON, json), FOR(FACTS)},
     {"--layers", NULL, "with --info: print types and bytes of each layer", SET(ON, layers),
      FOR(BIT(FS_INFO))},
     {"--data", NULL, "with --check: read all tensor data as well", SET(ON, data),

@@ -196,11 +196,11 @@ void fs_diff_print(const struct fs_diff *diff)
 
 static void write_keys(const struct fs_diff *diff, struct fs_sink *sink)
 {
-    fs_sink_literal(sink, "\"metadata\":[");
+    fs_sink_literal(sink, ",\"metadata\":[");
     for (size_t i = 0; i < diff->n_keys; i++) {
         const struct gguf_key *const *keys = diff->keys[i].keys;
 
-        fs_sink_print(sink, "%s\n{\"key\":", i > 0 ? "," : "");
+        fs_sink_print(sink, "%s{\"key\":", i > 0 ? "," : "");
         fs_json_string(sink, keys[0] ? keys[0]->name : keys[1]->name);
         for (int side = 0; side < 2; side++) {
             if (!keys[side])
@@ -211,7 +211,7 @@ static void write_keys(const struct fs_diff *diff, struct fs_sink *sink)
         }
         fs_sink_literal(sink, "}");
     }
-    fs_sink_literal(sink, "],\n");
+    fs_sink_literal(sink, "]");
 }
 
 /* Write a float64, or null if it is not finite. */
@@ -228,8 +228,8 @@ static void write_errors(const struct fs_comparison *comparison, struct fs_sink 
     write_number("nmse", fs_comparison_nmse(comparison), sink);
     write_number("cosine", fs_comparison_cosine(comparison), sink);
     write_number("largest_error", comparison->products.largest, sink);
-    fs_sink_print(sink, ",\"not_finite\":%" PRIu64 ",\"not_finite_unequal\":%" PRIu64,
-                  comparison->n_not_finite, comparison->n_only_in_one);
+    fs_json_count(sink, "not_finite", comparison->n_not_finite);
+    fs_json_count(sink, "not_finite_unequal", comparison->n_only_in_one);
 }
 
 static void write_tensor(const struct fs_diff *diff, const struct fs_tensor_pair *pair,
@@ -272,13 +272,16 @@ static void write_json(const void *subject, struct fs_sink *sink)
     const struct fs_diff *diff = subject;
 
     fs_sink_literal(sink, "{");
+    fs_json_member(sink, "a_file", true);
+    fs_json_text(sink, diff->paths[0]);
+    fs_json_text_member(sink, "b_file", diff->paths[1]);
     write_keys(diff, sink);
-    fs_sink_literal(sink, "\"tensors\":[");
+    fs_sink_literal(sink, ",\"tensors\":[");
     for (size_t i = 0; i < diff->n_tensors; i++) {
-        fs_sink_print(sink, "%s\n", i > 0 ? "," : "");
+        fs_sink_literal(sink, i > 0 ? "," : "");
         write_tensor(diff, &diff->tensors[i], sink);
     }
-    fs_sink_print(sink, "],\n\"total\":{\"compared\":%zu,\"different\":%zu,\"weighted\":%zu",
+    fs_sink_print(sink, "],\"total\":{\"compared\":%zu,\"different\":%zu,\"weighted\":%zu",
                   diff->n_compared, diff->n_different, diff->n_weighted);
     write_errors(&diff->total, sink);
     fs_sink_literal(sink, "}}\n");

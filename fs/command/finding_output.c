@@ -55,12 +55,6 @@ struct line {
     const char *text;
 };
 
-static void write_string(struct fs_sink *sink, const char *name, const char *text)
-{
-    fs_json_member(sink, name, false);
-    fs_json_text(sink, text);
-}
-
 static void write_name(struct fs_sink *sink, const char *name, const struct gguf_finding *finding,
                        enum gguf_thing thing)
 {
@@ -80,18 +74,17 @@ static void write_line(const void *subject, struct fs_sink *sink)
     fs_sink_literal(sink, "{");
     fs_json_member(sink, "file", true);
     fs_json_text(sink, line->path);
-    write_string(sink, "severity", line->severity);
-    write_string(sink, "rule", rule ? rule->name : NULL);
-    fs_json_member(sink, "offset", false);
+    fs_json_text_member(sink, "severity", line->severity);
+    fs_json_text_member(sink, "rule", rule ? rule->name : NULL);
     if (finding && finding->file_offset != GGUF_NO_OFFSET)
-        fs_sink_unsigned(sink, finding->file_offset);
+        fs_json_count(sink, "offset", finding->file_offset);
     else
-        fs_sink_literal(sink, "null");
+        fs_json_text_member(sink, "offset", NULL);
     write_name(sink, "tensor", finding, GGUF_A_TENSOR);
     write_name(sink, "key", finding, GGUF_A_KEY);
-    write_string(sink, "text", line->text);
-    write_string(sink, "explanation", rule ? rule->explanation : NULL);
-    write_string(sink, "remedy", rule ? rule->remedy : NULL);
+    fs_json_text_member(sink, "text", line->text);
+    fs_json_text_member(sink, "explanation", rule ? rule->explanation : NULL);
+    fs_json_text_member(sink, "remedy", rule ? rule->remedy : NULL);
     fs_sink_literal(sink, "}\n");
 }
 

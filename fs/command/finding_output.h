@@ -18,6 +18,7 @@ void fs_print_remedy(FILE *stream, const char *path, const struct gguf_finding *
 /* Print to stdout that a model has no errors. `text` says what it is. */
 void fs_print_ok(const char *path, const char *text);
 
-/* The same as JSON, an object on a line. All have the same members; see ggufs(1), --check. */
+/* The same as JSON, an object on a line. All have the same members; see ggufs(5), OUTPUT
+ * OF COMMANDS. */
 void fs_print_finding_json(const char *path, const struct gguf_finding *finding);
 void fs_print_ok_json(const char *path, const char *text);

@@ -3,6 +3,7 @@
 #include "fs/command/model_input.h"
 #include "fs/command/tree_selection.h"
 #include "fs/command/terminal.h"
+#include "fs/tree/output/json.h"
 #include "gguf/support/exit_status.h"
 #include "gguf/support/safe_print.h"
 
@@ -15,8 +16,28 @@ struct listing {
     struct fs_tree *tree;
     struct fs_selection selection;
     const char *model;
-    bool is_terminal;
+    bool is_terminal, is_json;
 };
+
+struct line {
+    const struct listing *listing;
+    const struct fs_node *node;
+    const char *path;
+    uint64_t size_bytes;
+};
+
+static void write_json(const void *subject, struct fs_sink *sink)
+{
+    const struct line *line = subject;
+
+    fs_sink_literal(sink, "{");
+    fs_json_member(sink, "file", true);
+    fs_json_text(sink, line->listing->model);
+    fs_json_text_member(sink, "path", line->path);
+    fs_json_count(sink, "n_bytes", line->size_bytes);
+    fs_json_text_member(sink, "target", line->node->kind == FS_LINK ? line->node->target : NULL);
+    fs_sink_literal(sink, "}\n");
+}
 
 /* Print names unchanged to a program, escaped to a terminal. They contain no line breaks. */
 static void print_name(const struct listing *listing, const char *name)
@@ -32,13 +53,17 @@ static int print_node(const struct listing *listing, fs_node_index index)
     const struct fs_node *node = fs_tree_node(listing->tree, index);
     char path[FS_PATH_BYTES];
     uint64_t size_bytes;
-    const int result = fs_tree_size(listing->tree, index, NULL, &size_bytes);
+    int result = fs_tree_size(listing->tree, index, NULL, &size_bytes);
 
     fs_node_path(listing->tree, index, path);
+    if (result == 0 && listing->is_json)
+        result = fs_print_written(write_json, &(struct line){listing, node, path, size_bytes});
     if (result < 0) {
         fs_print_error("%s: %s: %s", listing->model, path, strerror(-result));
         return gguf_exit_status(result);
     }
+    if (listing->is_json)
+        return EX_OK;
     printf("%14" PRIu64 "  ", size_bytes);
     print_name(listing, path);
     if (node->kind == FS_LINK) {
@@ -84,7 +109,8 @@ static int choose(struct listing *listing, const struct fs_options *options)
 
 static int list_model(const struct fs_options *options, struct fs_input *input)
 {
-    struct listing listing = {.model = input->path, .is_terminal = isatty(STDOUT_FILENO) != 0};
+    struct listing listing = {
+        .model = input->path, .is_terminal = isatty(STDOUT_FILENO) != 0, .is_json = options->json};
     int status = fs_make_tree(options, input, &listing.tree);
     int listed;
 

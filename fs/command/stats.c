@@ -22,7 +22,6 @@ struct listing {
     struct fs_tree *tree;
     struct gguf_progress progress;
     int name_columns;
-    bool is_first;
 };
 
 static bool is_chosen(const struct listing *listing, const struct gguf_tensor *tensor)
@@ -37,10 +36,9 @@ static bool is_chosen(const struct listing *listing, const struct gguf_tensor *t
 /* ---- JSON ---- */
 
 struct figures {
-    const struct fs_tree *tree;
+    const struct listing *listing;
     const struct gguf_tensor *tensor;
     const struct fs_statistics *statistics;
-    bool is_first;
 };
 
 /* Write an object on one line. */
@@ -48,13 +46,14 @@ static void write_object(const void *subject, struct fs_sink *sink)
 {
     const struct figures *figures = subject;
 
-    fs_sink_literal(sink, figures->is_first ? "[\n{" : ",\n{");
-    fs_json_member(sink, "name", true);
+    fs_sink_literal(sink, "{");
+    fs_json_member(sink, "file", true);
+    fs_json_text(sink, figures->listing->path);
+    fs_json_member(sink, "name", false);
     fs_json_string(sink, figures->tensor->name);
-    fs_json_member(sink, "type", false);
-    fs_sink_print(sink, "\"%s\"", figures->tensor->type->name);
-    fs_stats_json_write_members(figures->tree, figures->tensor, figures->statistics, sink);
-    fs_sink_literal(sink, "}");
+    fs_json_text_member(sink, "type", figures->tensor->type->name);
+    fs_stats_json_write_members(figures->listing->tree, figures->tensor, figures->statistics, sink);
+    fs_sink_literal(sink, "}\n");
 }
 
 /* ---- the table ---- */
@@ -97,12 +96,10 @@ static int print_tensor(struct listing *listing, const struct gguf_tensor *tenso
 
     gguf_progress_erase(&listing->progress);
     if (result == 0 && listing->options->json)
-        result = fs_print_written(
-            write_object, &(struct figures){listing->tree, tensor, &statistics, listing->is_first});
+        result = fs_print_written(write_object, &(struct figures){listing, tensor, &statistics});
     else if (result == 0)
         print_line(listing, tensor, &statistics);
     fflush(stdout);
-    listing->is_first = listing->is_first && result < 0;
     if (result == 0)
         return EX_OK;
     fs_print_error("%s: tensor %s: %s", listing->path, gguf_quote(tensor->name).text,
@@ -141,15 +138,12 @@ static int print_tensors(struct listing *listing)
         done_bytes += model->tensors[i].size_bytes;
     }
     gguf_progress_erase(&listing->progress);
-    if (listing->options->json)
-        printf("%s", listing->is_first ? "[]\n" : "\n]\n");
     return status;
 }
 
 static int print_model(const struct fs_options *options, struct fs_input *input)
 {
-    struct listing listing = {
-        .options = options, .path = input->path, .name_columns = 4, .is_first = true};
+    struct listing listing = {.options = options, .path = input->path, .name_columns = 4};
     int status = fs_make_tree(options, input, &listing.tree);
 
     if (status != EX_OK)

@@ -173,41 +173,26 @@ static const char *next_line(const char *line)
     return end ? end + 1 : line + strlen(line);
 }
 
-struct printed {
-    const struct query *query;
-    bool is_first;
-};
-
-/* Write an object. Values that are numbers stay numbers. */
+/* Write an object on a line. Values that are numbers stay numbers. */
 static void write_object(const void *subject, struct fs_sink *sink)
 {
-    const struct printed *printed = subject;
-    const struct query *query = printed->query;
-    const char *texts[][2] = {{"mountpoint", query->path},
-                              {"source", query->source},
-                              {"state", states[state_of(query)].state}};
+    const struct query *query = subject;
     const char *value;
     size_t name_length, length;
 
-    fs_sink_literal(sink, printed->is_first ? "{" : ",\n{");
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        fs_json_member(sink, texts[i][0], i == 0);
-        fs_json_text(sink, texts[i][1]);
-    }
+    fs_sink_literal(sink, "{");
+    fs_json_member(sink, "mountpoint", true);
+    fs_json_text(sink, query->path);
+    fs_json_text_member(sink, "source", query->source);
+    fs_json_text_member(sink, "state", states[state_of(query)].state);
     for (const char *line = query->text; (value = split_line(line, &name_length, &length));
          line = next_line(line)) {
-        const bool is_number = length > 0 && length < 20 && strspn(value, "0123456789") == length &&
-                               (length == 1 || value[0] != '0');
-
         fs_sink_literal(sink, ",");
         fs_json_string(sink, (struct gguf_string){line, name_length});
         fs_sink_literal(sink, ":");
-        if (is_number)
-            fs_sink_write(sink, value, length);
-        else
-            fs_json_string(sink, (struct gguf_string){value, length});
+        fs_json_digits(sink, (struct gguf_string){value, length});
     }
-    fs_sink_literal(sink, "}");
+    fs_sink_literal(sink, "}\n");
 }
 
 /* Print "STATE: MOUNTPOINT: SOURCE, NAME VALUE, …" on a line. */
@@ -296,13 +281,11 @@ static int print_all(const struct fs_options *options, const struct query *queri
 {
     int status = EX_OK;
 
-    if (options->json)
-        putchar('[');
     for (size_t i = 0; i < n; i++) {
         int result = 0;
 
         if (options->json)
-            result = fs_print_written(write_object, &(struct printed){&queries[i], i == 0});
+            result = fs_print_written(write_object, &queries[i]);
         else
             print_line(&queries[i]);
         if (result < 0)
@@ -310,8 +293,6 @@ static int print_all(const struct fs_options *options, const struct query *queri
         else if (queries[i].error != 0)
             status = EX_UNAVAILABLE;
     }
-    if (options->json)
-        fputs("]\n", stdout);
     if (fflush(stdout) != 0)
         return gguf_fail_stdout("ggufs", -errno);
     for (size_t i = 0; i < n; i++)

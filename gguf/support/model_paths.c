@@ -124,7 +124,8 @@ static bool is_name_with_tag(const char *path)
            path[0] != '.';
 }
 
-/* "TheBloke/Llama-2-7B-GGUF": a repository of GGUF files as Hugging Face has them; or with ":Q8_0". */
+/* "TheBloke/Llama-2-7B-GGUF": a repository of GGUF files as Hugging Face has them; or with ":Q8_0".
+ */
 static bool is_repository(const char *path)
 {
     const char *slash = strchr(path, '/');
@@ -137,8 +138,8 @@ static bool is_repository(const char *path)
 /* Return what follows the address of Hugging Face in a path, or NULL. */
 static const char *after_hub(const char *path)
 {
-    static const char *const hubs[] = {"hf.co/", "huggingface.co/", "hf://", "hf:",
-                                       "https://hf.co/", "https://huggingface.co/"};
+    static const char *const hubs[] = {"hf.co/", "huggingface.co/", "hf://",
+                                       "hf:",    "https://hf.co/",  "https://huggingface.co/"};
 
     for (size_t i = 0; i < sizeof hubs / sizeof *hubs; i++)
         if (gguf_text_starts_with(path, hubs[i]))

@@ -130,6 +130,18 @@ void fs_json_text(struct fs_sink *sink, const char *text)
         fs_sink_literal(sink, "null");
 }
 
+void fs_json_digits(struct fs_sink *sink, struct gguf_string text)
+{
+    uint64_t n = 0;
+
+    while (n < text.length_bytes && text.data[n] >= '0' && text.data[n] <= '9')
+        n++;
+    if (n > 0 && n < 20 && n == text.length_bytes && (n == 1 || text.data[0] != '0'))
+        fs_sink_write(sink, text.data, n);
+    else
+        fs_json_string(sink, text);
+}
+
 void fs_json_integers(struct fs_sink *sink, const uint64_t *numbers, size_t n)
 {
     fs_sink_literal(sink, "[");
@@ -145,4 +157,16 @@ void fs_json_member(struct fs_sink *sink, const char *name, bool is_first)
     fs_sink_literal(sink, is_first ? "\"" : ",\"");
     fs_sink_literal(sink, name);
     fs_sink_literal(sink, "\":");
+}
+
+void fs_json_text_member(struct fs_sink *sink, const char *name, const char *text)
+{
+    fs_json_member(sink, name, false);
+    fs_json_text(sink, text);
+}
+
+void fs_json_count(struct fs_sink *sink, const char *name, uint64_t count)
+{
+    fs_json_member(sink, name, false);
+    fs_sink_unsigned(sink, count);
 }

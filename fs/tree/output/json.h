@@ -26,10 +26,17 @@ void fs_json_string(struct fs_sink *sink, struct gguf_string string);
 /* The same of a text that ends with a NUL; NULL gives null. */
 void fs_json_text(struct fs_sink *sink, const char *text);
 
+/* Write a text of digits: as a number if it can be one, else in quotes, as "007" and others. */
+void fs_json_digits(struct fs_sink *sink, struct gguf_string text);
+
 /* Write an array of n integers. */
 void fs_json_integers(struct fs_sink *sink, const uint64_t *numbers, size_t n);
 
 /* Write the name of an object's member and a colon, after a comma unless `is_first`. */
 void fs_json_member(struct fs_sink *sink, const char *name, bool is_first);
+
+/* Write a member that is a text or NULL, or an integer, after a comma. */
+void fs_json_text_member(struct fs_sink *sink, const char *name, const char *text);
+void fs_json_count(struct fs_sink *sink, const char *name, uint64_t count);
 
 #endif

@@ -55,61 +55,63 @@ struct gguf_kind_found fs_kind_find(const struct fs_tree *tree)
     return gguf_kind_find(&metadata, &names);
 }
 
-void fs_kind_write(struct fs_sink *sink, const struct gguf_kind_found *found)
+void fs_kind_write(const struct fs_summary *summary, const struct gguf_kind_found *found)
 {
     const struct gguf_kind *tensors = gguf_kind_at(found->tensors);
 
-    fs_summary_label(sink, "kind");
-    fs_sink_literal(sink, gguf_kind_at(found->id)->name);
-    if (found->tensors != found->id)
-        fs_sink_print(sink, " by its metadata, but the tensors are those of %s %s",
-                      tensors->article, tensors->name);
-    fs_sink_literal(sink, "\n");
+    fs_summary_label(summary, "kind", "kind");
+    fs_summary_text(summary, gguf_kind_at(found->id)->name);
+    if (found->tensors != found->id) {
+        fs_summary_part(summary, " by its metadata, but the tensors are those of ", NULL);
+        fs_summary_part(summary, tensors->article, NULL);
+        fs_summary_part(summary, " ", "kind_by_tensors");
+        fs_summary_text(summary, tensors->name);
+    }
+    fs_summary_part(summary, "\n", NULL);
 }
 
 /* ---- lines about keys ---- */
 
-static void write_text_line(struct fs_sink *sink, const char *label, const char *text)
-{
-    fs_summary_label(sink, label);
-    fs_sink_print(sink, "%s\n", text);
-}
-
-/* Write a text and general.base_model.INDEX.MEMBER. Returns false if the key is missing. */
-static bool write_base_member(struct fs_sink *sink, const struct gguf_model *model, unsigned index,
-                              const char *member, const char *before)
+/* Write a value of general.base_model.INDEX, or `missing`. */
+static void write_base_member(const struct fs_summary *summary, uint64_t index, const char *member,
+                              const char *before, const char *missing)
 {
     const struct gguf_value *value;
     char key[64];
 
-    snprintf(key, sizeof key, "general.base_model.%u.%s", index, member);
-    value = fs_summary_find_string(model, key);
-    if (!value || value->string.length_bytes == 0)
-        return false;
-    fs_sink_literal(sink, before);
-    fs_summary_string(sink, value->string);
-    return true;
+    snprintf(key, sizeof key, "general.base_model.%" PRIu64 ".%s", index, member);
+    value = fs_summary_find_string(summary->tree->model, key);
+    if (value && value->string.length_bytes > 0) {
+        fs_summary_part(summary, before, missing ? NULL : member);
+        fs_summary_string(summary, value->string);
+    } else if (missing) {
+        fs_sink_literal(summary->sink, missing);
+    }
 }
 
-static void write_base(struct fs_sink *sink, const struct fs_tree *tree, const char *label)
+static void write_base(const struct fs_summary *summary, const char *label)
 {
-    const struct gguf_model *model = tree->model;
-    const uint64_t n = find_number(model, "general.base_model.count");
+    static const char *const first[] = {"", "[{\"name\":"}, *const next[] = {"; ", ",{\"name\":"};
+    const uint64_t n = find_number(summary->tree->model, "general.base_model.count");
+    const bool is_json = summary->is_json;
 
     if (n == 0)
         return;
-    fs_summary_label(sink, label);
-    for (unsigned i = 0; i < n && i < SHOWN_BASES; i++) {
-        fs_sink_literal(sink, i > 0 ? "; " : "");
-        if (!write_base_member(sink, model, i, "name", ""))
-            fs_sink_literal(sink, "a model without a name");
-        write_base_member(sink, model, i, "version", " ");
-        write_base_member(sink, model, i, "organization", " by ");
-        write_base_member(sink, model, i, "repo_url", ", ");
+    fs_summary_label(summary, label, "general.base_model.count");
+    if (is_json)
+        fs_sink_unsigned(summary->sink, n);
+    fs_summary_part(summary, "", "base_models");
+    for (uint64_t i = 0; i < n && i < SHOWN_BASES; i++) {
+        fs_sink_literal(summary->sink, (i == 0 ? first : next)[is_json]);
+        write_base_member(summary, i, "name", "", is_json ? "null" : "a model without a name");
+        write_base_member(summary, i, "version", " ", NULL);
+        write_base_member(summary, i, "organization", " by ", NULL);
+        write_base_member(summary, i, "repo_url", ", ", NULL);
+        fs_sink_literal(summary->sink, is_json ? "}" : "");
     }
-    if (n > SHOWN_BASES)
-        fs_sink_print(sink, "; ... (%" PRIu64 " in all)", n);
-    fs_sink_literal(sink, "\n");
+    if (!is_json && n > SHOWN_BASES)
+        fs_sink_print(summary->sink, "; ... (%" PRIu64 " in all)", n);
+    fs_sink_literal(summary->sink, is_json ? "]" : "\n");
 }
 
 static bool is_same_integer(const struct gguf_value *a, const struct gguf_value *b)
@@ -118,99 +120,108 @@ static bool is_same_integer(const struct gguf_value *a, const struct gguf_value 
 }
 
 /* Models without attention say 0 or nothing. */
-static void write_heads(struct fs_sink *sink, const struct fs_tree *tree, const char *label)
+static void write_heads(const struct fs_summary *summary, const char *label)
 {
-    const struct gguf_value *heads = fs_summary_find(tree->model, ".attention.head_count");
-    const struct gguf_value *kv_heads = fs_summary_find(tree->model, ".attention.head_count_kv");
+    const struct gguf_model *model = summary->tree->model;
+    const struct gguf_value *heads = fs_summary_find(model, ".attention.head_count");
+    const struct gguf_value *kv_heads = fs_summary_find(model, ".attention.head_count_kv");
 
     if (!heads || !fs_summary_has_integers(heads) || !fs_summary_shows(heads))
         return;
-    fs_summary_label(sink, label);
-    fs_summary_range(sink, heads);
-    if (kv_heads && fs_summary_has_integers(kv_heads) && !is_same_integer(heads, kv_heads)) {
-        fs_sink_literal(sink, " (");
-        fs_summary_range(sink, kv_heads);
-        fs_sink_literal(sink, " for keys and values)");
+    fs_summary_label(summary, label, "attention.head_count");
+    fs_summary_range(summary, heads);
+    if (kv_heads && fs_summary_has_integers(kv_heads) &&
+        (summary->is_json || !is_same_integer(heads, kv_heads))) {
+        fs_summary_part(summary, " (", "attention.head_count_kv");
+        fs_summary_range(summary, kv_heads);
+        fs_summary_part(summary, " for keys and values)", NULL);
     }
-    fs_sink_literal(sink, "\n");
+    fs_summary_part(summary, "\n", NULL);
 }
 
-static void write_experts(struct fs_sink *sink, const struct fs_tree *tree, const char *label)
+static void write_experts(const struct fs_summary *summary, const char *label)
 {
-    const struct gguf_value *used = fs_summary_find(tree->model, ".expert_used_count");
-    const uint64_t n_experts = find_number(tree->model, ".expert_count");
+    const struct gguf_value *used = fs_summary_find(summary->tree->model, ".expert_used_count");
+    const uint64_t n_experts = find_number(summary->tree->model, ".expert_count");
 
     if (n_experts == 0)
         return;
-    fs_summary_label(sink, label);
-    fs_sink_unsigned(sink, n_experts);
+    fs_summary_label(summary, label, "expert_count");
+    fs_sink_unsigned(summary->sink, n_experts);
     if (used && fs_summary_has_integers(used)) {
-        fs_sink_literal(sink, " (");
-        fs_summary_range(sink, used);
-        fs_sink_literal(sink, " used per token)");
+        fs_summary_part(summary, " (", "expert_used_count");
+        fs_summary_range(summary, used);
+        fs_summary_part(summary, " used per token)", NULL);
     }
-    fs_sink_literal(sink, "\n");
+    fs_summary_part(summary, "\n", NULL);
 }
 
-static void write_vocabulary(struct fs_sink *sink, const struct fs_tree *tree, const char *label)
+static void write_vocabulary_if_any(const struct fs_summary *summary, const char *label)
 {
-    const struct gguf_value *tokens = find_tokens(tree->model);
-    const struct gguf_value *kind = fs_summary_find_string(tree->model, "tokenizer.ggml.model");
-    const struct gguf_value *pre = fs_summary_find_string(tree->model, "tokenizer.ggml.pre");
+    const struct gguf_model *model = summary->tree->model;
+    const struct gguf_value *tokens = find_tokens(model);
+    const struct gguf_value *kind = fs_summary_find_string(model, "tokenizer.ggml.model");
+    const struct gguf_value *pre = fs_summary_find_string(model, "tokenizer.ggml.pre");
 
-    if (!tokens) {
-        write_text_line(sink, label, "none");
+    if (!tokens)
         return;
-    }
-    fs_summary_label(sink, label);
-    fs_sink_print(sink, "%" PRIu64 " tokens", tokens->array.n_elements);
+    fs_summary_label(summary, label, "n_tokens");
+    fs_sink_unsigned(summary->sink, tokens->array.n_elements);
+    fs_summary_part(summary, " tokens", NULL);
     if (kind) {
-        fs_sink_literal(sink, ", tokenizer ");
-        fs_summary_string(sink, kind->string);
+        fs_summary_part(summary, ", tokenizer ", "tokenizer.ggml.model");
+        fs_summary_string(summary, kind->string);
     }
     if (pre) {
-        fs_sink_literal(sink, ", pre-tokenizer ");
-        fs_summary_string(sink, pre->string);
+        fs_summary_part(summary, ", pre-tokenizer ", "tokenizer.ggml.pre");
+        fs_summary_string(summary, pre->string);
     }
-    fs_sink_literal(sink, "\n");
+    fs_summary_part(summary, "\n", NULL);
 }
 
-static void write_vocabulary_if_any(struct fs_sink *sink, const struct fs_tree *tree,
-                                    const char *label)
+static void write_vocabulary(const struct fs_summary *summary, const char *label)
 {
-    if (find_tokens(tree->model))
-        write_vocabulary(sink, tree, label);
-}
-
-static void write_chat_template(struct fs_sink *sink, const struct fs_tree *tree, const char *label)
-{
-    const bool has_one = fs_summary_find_string(tree->model, "tokenizer.chat_template");
-
-    write_text_line(sink, label, has_one ? "yes" : "no");
-}
-
-static void write_pooling(struct fs_sink *sink, const struct fs_tree *tree, const char *label)
-{
-    const struct gguf_value *type = fs_summary_find(tree->model, ".pooling_type");
-    const char *name;
-
-    if (!type || !gguf_value_is_integer(type))
+    if (find_tokens(summary->tree->model)) {
+        write_vocabulary_if_any(summary, label);
         return;
-    name = gguf_pooling_name(type->u64);
-    if (name)
-        write_text_line(sink, label, name);
+    }
+    fs_summary_label(summary, label, "n_tokens");
+    fs_sink_literal(summary->sink, summary->is_json ? "0" : "none\n");
+}
+
+static void write_chat_template(const struct fs_summary *summary, const char *label)
+{
+    const struct gguf_value has_one = {
+        .type = GGUF_BOOL,
+        .boolean = fs_summary_find_string(summary->tree->model, "tokenizer.chat_template")};
+
+    fs_summary_label(summary, label, "has_chat_template");
+    fs_summary_value(summary, &has_one);
+    fs_summary_part(summary, "\n", NULL);
+}
+
+static void write_pooling(const struct fs_summary *summary, const char *label)
+{
+    const struct gguf_value *type = fs_summary_find(summary->tree->model, ".pooling_type");
+    const char *name = type && gguf_value_is_integer(type) ? gguf_pooling_name(type->u64) : NULL;
+
+    if (!name)
+        return;
+    fs_summary_label(summary, label, "pooling");
+    fs_summary_text(summary, name);
+    fs_summary_part(summary, "\n", NULL);
 }
 
 /* ---- lines about pairs of tensors ---- */
 
 /* The least and the greatest rank of a low-rank adapter's pairs of factors. */
-static void write_rank(struct fs_sink *sink, const struct fs_tree *tree, const char *label)
+static void write_rank(const struct fs_summary *summary, const char *label)
 {
-    const struct gguf_model *model = tree->model;
+    const struct fs_tree *tree = summary->tree;
     uint64_t least = UINT64_MAX, greatest = 0;
 
-    for (uint64_t i = 0; i < model->n_tensors; i++) {
-        const struct gguf_tensor *tensor = &model->tensors[i];
+    for (uint64_t i = 0; i < tree->model->n_tensors; i++) {
+        const struct gguf_tensor *tensor = &tree->model->tensors[i];
         const struct fs_half half = fs_half_of(tensor);
         const struct gguf_tensor *other = fs_other_half(tree->facts->pairs, tensor);
         uint64_t rank;
@@ -224,18 +235,22 @@ static void write_rank(struct fs_sink *sink, const struct fs_tree *tree, const c
     }
     if (greatest == 0)
         return;
-    fs_summary_label(sink, label);
-    fs_sink_print(sink, least == greatest ? "%" PRIu64 "\n" : "%" PRIu64 " to %" PRIu64 "\n", least,
-                  greatest);
+    fs_summary_label(summary, label, "least_rank");
+    fs_sink_unsigned(summary->sink, least);
+    if (summary->is_json || least != greatest) {
+        fs_summary_part(summary, " to ", "greatest_rank");
+        fs_sink_unsigned(summary->sink, greatest);
+    }
+    fs_summary_part(summary, "\n", NULL);
 }
 
-static void write_importance(struct fs_sink *sink, const struct fs_tree *tree, const char *label)
+static void write_importance(const struct fs_summary *summary, const char *label)
 {
-    const struct gguf_model *model = tree->model;
+    const struct fs_tree *tree = summary->tree;
     uint64_t n_covered = 0, n_wrong = 0;
 
-    for (uint64_t i = 0; i < model->n_tensors; i++) {
-        const struct gguf_tensor *tensor = &model->tensors[i];
+    for (uint64_t i = 0; i < tree->model->n_tensors; i++) {
+        const struct gguf_tensor *tensor = &tree->model->tensors[i];
         const struct fs_half half = fs_half_of(tensor);
         const struct gguf_tensor *other = fs_other_half(tree->facts->pairs, tensor);
 
@@ -246,17 +261,20 @@ static void write_importance(struct fs_sink *sink, const struct fs_tree *tree, c
         else
             n_wrong++;
     }
-    fs_summary_label(sink, label);
-    fs_sink_print(sink, "%" PRIu64 " tensor%s", n_covered, n_covered == 1 ? "" : "s");
-    if (n_wrong > 0)
-        fs_sink_print(sink, "; sums and counts of %" PRIu64 " are not complete or do not fit",
-                      n_wrong);
-    fs_sink_literal(sink, "\n");
+    fs_summary_label(summary, label, "n_covered");
+    fs_sink_unsigned(summary->sink, n_covered);
+    fs_summary_part(summary, n_covered == 1 ? " tensor" : " tensors", NULL);
+    if (summary->is_json || n_wrong > 0) {
+        fs_summary_part(summary, "; sums and counts of ", "n_not_fitting");
+        fs_sink_unsigned(summary->sink, n_wrong);
+        fs_summary_part(summary, " are not complete or do not fit", NULL);
+    }
+    fs_summary_part(summary, "\n", NULL);
 }
 
 /* ---- all lines ---- */
 
-typedef void fact_writer(struct fs_sink *sink, const struct fs_tree *tree, const char *label);
+typedef void fact_writer(const struct fs_summary *summary, const char *label);
 
 static fact_writer *const facts[] = {
     [GGUF_FACT_BASE] = write_base,
@@ -270,21 +288,20 @@ static fact_writer *const facts[] = {
     [GGUF_FACT_IMPORTANCE] = write_importance,
 };
 
-void fs_kind_lines_write(struct fs_sink *sink, const struct fs_tree *tree,
-                         const struct gguf_kind *kind)
+void fs_kind_lines_write(const struct fs_summary *summary, const struct gguf_kind *kind)
 {
     for (const struct gguf_kind_line *line = kind->lines; line->label; line++) {
         const struct gguf_value *value;
 
         if (line->fact != GGUF_FACT_VALUE) {
-            facts[line->fact](sink, tree, line->label);
+            facts[line->fact](summary, line->label);
             continue;
         }
-        value = fs_summary_find(tree->model, line->key);
+        value = fs_summary_find(summary->tree->model, line->key);
         if (!value || !fs_summary_shows(value))
             continue;
-        fs_summary_label(sink, line->label);
-        fs_summary_value(sink, value);
-        fs_sink_literal(sink, "\n");
+        fs_summary_label(summary, line->label, line->key + (line->key[0] == '.'));
+        fs_summary_value(summary, value);
+        fs_summary_part(summary, "\n", NULL);
     }
 }

@@ -4,6 +4,7 @@
 #include "fs/tree/views/summary_values.h"
 #include "fs/tree/facts/facts.h"
 #include "fs/tree/core/tree_core.h"
+#include "fs/tree/output/json.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -25,26 +26,29 @@ static unsigned scale(double *number, double base)
 }
 
 /* A rounded count with a suffix: "7.24 B". */
-static void print_count(struct fs_sink *sink, uint64_t count)
+static void print_count(const struct fs_summary *summary, uint64_t count)
 {
     double shown = (double)count;
     const unsigned unit = scale(&shown, 1000);
 
-    if (unit == 0)
-        fs_sink_unsigned(sink, count);
+    if (summary->is_json || unit == 0)
+        fs_sink_unsigned(summary->sink, count);
     else
-        fs_sink_print(sink, "%.3g %c (%" PRIu64 ")", shown, " KMBT"[unit], count);
+        fs_sink_print(summary->sink, "%.3g %c (%" PRIu64 ")", shown, " KMBT"[unit], count);
 }
 
-static void print_bytes(struct fs_sink *sink, uint64_t n_bytes)
+static void print_bytes(const struct fs_summary *summary, uint64_t n_bytes)
 {
     double shown = (double)n_bytes;
     const unsigned unit = scale(&shown, 1024);
 
-    if (unit == 0)
-        fs_sink_print(sink, "%" PRIu64 " bytes", n_bytes);
+    if (summary->is_json)
+        fs_sink_unsigned(summary->sink, n_bytes);
+    else if (unit == 0)
+        fs_sink_print(summary->sink, "%" PRIu64 " bytes", n_bytes);
     else
-        fs_sink_print(sink, "%.2f %ciB (%" PRIu64 " bytes)", shown, " KMGT"[unit], n_bytes);
+        fs_sink_print(summary->sink, "%.2f %ciB (%" PRIu64 " bytes)", shown, " KMGT"[unit],
+                      n_bytes);
 }
 
 /* ---- types ---- */
@@ -150,127 +154,152 @@ static void print_shares(struct fs_sink *sink, const struct share *shares, size_
         print_share(sink, "all", &all, all.n_bytes);
 }
 
-/* The name that the file gives its mix of types, or else the type that has most bytes. */
-static void print_quantization(struct fs_sink *sink, const struct gguf_model *model,
-                               const struct share *shares, size_t n_shares)
+static void write_shares_json(struct fs_sink *sink, const struct share *shares, size_t n_shares)
 {
-    const struct gguf_key *key = gguf_find_key(model, "general.file_type");
+    fs_json_member(sink, "types", false);
+    fs_sink_literal(sink, "[");
+    for (size_t i = 0; i < n_shares; i++) {
+        fs_sink_literal(sink, i > 0 ? ",{" : "{");
+        fs_json_member(sink, "type", true);
+        fs_json_text(sink, shares[i].type ? shares[i].type->name : NULL);
+        fs_json_count(sink, "n_tensors", shares[i].n_tensors);
+        fs_json_count(sink, "n_elements", shares[i].n_elements);
+        fs_json_count(sink, "n_bytes", shares[i].n_bytes);
+        fs_sink_literal(sink, "}");
+    }
+    fs_sink_literal(sink, "]");
+}
+
+/* The name that the file gives its mix of types, or else the type that has most bytes. */
+static void print_quantization(const struct fs_summary *summary, const struct share *shares,
+                               size_t n_shares)
+{
+    const struct gguf_key *key = gguf_find_key(summary->tree->model, "general.file_type");
 
     if (key && gguf_value_is_integer(&key->value)) {
         const uint64_t id = key->value.u64;
         const char *name = name_of_file_type(id);
 
-        fs_summary_label(sink, "quantization");
-        if (name)
-            fs_sink_print(sink, "%s\n", name);
-        else
-            fs_sink_print(sink, "file type %" PRIu64 "\n", id);
-    } else if (n_shares > 0) {
-        fs_summary_label(sink, "quantization");
-        fs_sink_print(sink, "%s%s\n", n_shares > 1 ? "mostly " : "",
+        fs_summary_label(summary, "quantization", "general.file_type");
+        if (summary->is_json || !name) {
+            fs_summary_part(summary, "file type ", NULL);
+            fs_sink_unsigned(summary->sink, id);
+        }
+        fs_summary_part(summary, "", "quantization");
+        if (summary->is_json || name)
+            fs_summary_text(summary, name);
+        fs_summary_part(summary, "\n", NULL);
+    } else if (n_shares > 0 && !summary->is_json) {
+        fs_summary_label(summary, "quantization", NULL);
+        fs_sink_print(summary->sink, "%s%s\n", n_shares > 1 ? "mostly " : "",
                       shares[0].type ? shares[0].type->name : "unknown");
     }
 }
 
 /* ---- the whole ---- */
 
-static void print_name(struct fs_sink *sink, const struct gguf_model *model)
+static void print_name(const struct fs_summary *summary)
 {
-    const struct gguf_value *value = fs_summary_find_string(model, "general.name");
+    const struct gguf_value *value = fs_summary_find_string(summary->tree->model, "general.name");
 
     if (!value)
         return;
-    fs_summary_label(sink, "name");
-    fs_summary_string(sink, value->string);
-    fs_sink_literal(sink, "\n");
+    fs_summary_label(summary, "name", "name");
+    fs_summary_string(summary, value->string);
+    fs_summary_part(summary, "\n", NULL);
 }
 
-static void print_architecture(struct fs_sink *sink, const struct gguf_model *model,
+static void print_architecture(const struct fs_summary *summary,
                                const struct gguf_kind_found *found)
 {
-    const struct gguf_value *value = fs_summary_find_string(model, "general.architecture");
+    const struct gguf_value *value =
+        fs_summary_find_string(summary->tree->model, "general.architecture");
     const char *of_tensors = found->is_by_tensors ? found->architecture : NULL;
 
     if (!value && gguf_kind_at(found->id)->is_no_network)
         return;
-    fs_summary_label(sink, "architecture");
-    if (value) {
-        fs_summary_string(sink, value->string);
-        if (of_tensors)
-            fs_sink_print(sink, " (%s by its tensors)", of_tensors);
-    } else if (of_tensors) {
-        fs_sink_print(sink, "%s (by its tensors)", of_tensors);
-    } else {
-        fs_sink_literal(sink, "not given");
+    fs_summary_label(summary, "architecture", value ? "architecture" : NULL);
+    if (value)
+        fs_summary_string(summary, value->string);
+    if (of_tensors) {
+        fs_summary_part(summary, value ? " (" : "", "architecture_by_tensors");
+        fs_summary_text(summary, of_tensors);
+        fs_summary_part(summary, value ? " by its tensors)" : " (by its tensors)", NULL);
     }
-    fs_sink_literal(sink, "\n");
+    fs_summary_part(summary, value || of_tensors ? "\n" : "not given\n", NULL);
 }
 
-static void print_files(struct fs_sink *sink, const struct gguf_model *model)
+static void print_files(const struct fs_summary *summary)
 {
+    const struct gguf_model *model = summary->tree->model;
     const struct gguf_source *file = &model->files[0].source;
     uint64_t n_bytes = 0;
 
     for (uint32_t i = 0; i < model->n_files; i++)
         n_bytes += gguf_source_end(&model->files[i].source) - model->files[i].source.start_offset;
-    fs_summary_label(sink, "format");
-    fs_sink_print(sink, "%s, %s-endian", model->format, model->big_endian ? "big" : "little");
-    if (model->n_files > 1)
-        fs_sink_print(sink, ", %" PRIu32 " shards", model->n_files);
-    fs_sink_literal(sink, "\n");
-    fs_summary_label(sink, "size");
-    print_bytes(sink, n_bytes);
-    fs_sink_literal(sink, model->files[0].source.is_growing ? ", still being written\n" : "\n");
+    fs_summary_label(summary, "format", "format");
+    fs_summary_text(summary, model->format);
+    fs_summary_part(summary, ", ", "byte_order");
+    fs_summary_text(summary, model->big_endian ? "big" : "little");
+    fs_summary_part(summary, "-endian", NULL);
+    if (summary->is_json || model->n_files > 1) {
+        fs_summary_part(summary, ", ", "n_files");
+        fs_sink_unsigned(summary->sink, model->n_files);
+        fs_summary_part(summary, " shards", NULL);
+    }
+    fs_summary_part(summary, "\n", NULL);
+    fs_summary_label(summary, "size", "n_bytes");
+    print_bytes(summary, n_bytes);
+    if (file->is_growing) {
+        fs_summary_part(summary, ", still being written", "partial");
+        fs_sink_literal(summary->sink, summary->is_json ? "true" : "");
+    }
+    fs_summary_part(summary, "\n", NULL);
     if (file->start_offset > 0 && model->n_files == 1) {
-        fs_summary_label(sink, "place");
-        fs_sink_print(sink, "from byte %" PRIu64 " of a file of %" PRIu64 " bytes\n",
-                      file->start_offset, file->size_bytes);
+        fs_summary_label(summary, "place", "offset");
+        fs_summary_part(summary, "from byte ", NULL);
+        fs_sink_unsigned(summary->sink, file->start_offset);
+        fs_summary_part(summary, " of a file of ", "file_bytes");
+        fs_sink_unsigned(summary->sink, file->size_bytes);
+        fs_summary_part(summary, " bytes\n", NULL);
     }
 }
 
-static void print_findings(struct fs_sink *sink, const struct fs_findings *findings)
+static void print_findings(const struct fs_summary *summary, const struct fs_findings *findings)
 {
-    fs_summary_label(sink, "check");
-    if (findings->n_findings == 0) {
-        fs_sink_literal(sink, "OK\n");
-        return;
-    }
-    if (findings->n_findings > 1)
-        fs_sink_print(sink, "%zu findings; the first: ", findings->n_findings);
-    fs_sink_print(sink, "%s\n", findings->first);
+    fs_summary_label(summary, "check", "n_findings");
+    if (summary->is_json || findings->n_findings > 1)
+        fs_sink_unsigned(summary->sink, findings->n_findings);
+    fs_summary_part(summary, findings->n_findings > 1 ? " findings; the first: " : "",
+                    findings->n_findings > 0 ? "first_finding" : NULL);
+    if (findings->n_findings > 0)
+        fs_summary_text(summary, findings->first);
+    fs_summary_part(summary, findings->n_findings > 0 ? "\n" : "OK\n", NULL);
 }
 
-static void print_remark(struct fs_sink *sink, const struct gguf_model *model)
+/* Write a line unless its text is NULL. */
+static void print_remark(const struct fs_summary *summary, const char *label, const char *before,
+                         const char *member, const char *text)
 {
-    if (!model->gguf_remark)
+    if (!text)
         return;
-    fs_summary_label(sink, "model.gguf");
-    fs_sink_print(sink, "%s\n", model->gguf_remark);
+    fs_summary_label(summary, label, member);
+    fs_summary_part(summary, before, NULL);
+    fs_summary_text(summary, text);
+    fs_summary_part(summary, "\n", NULL);
 }
 
-/* Print the reason if model.safetensors is missing. */
-static void print_obstacle(struct fs_sink *sink, const struct fs_tree *tree)
+static void print_summary(const struct fs_summary *summary)
 {
-    const char *obstacle = fs_safetensors_obstacle(tree);
-
-    if (!obstacle)
-        return;
-    fs_summary_label(sink, "safetensors");
-    fs_sink_print(sink, "no model.safetensors: %s\n", obstacle);
-}
-
-void fs_summary_write(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
-{
-    const struct gguf_model *model = tree->model;
-    const struct gguf_kind_found found = fs_kind_find(tree);
+    const struct gguf_model *model = summary->tree->model;
+    const struct gguf_kind_found found = fs_kind_find(summary->tree);
     const struct gguf_kind *kind = gguf_kind_at(found.id);
     struct share *shares = calloc(dequant_type_count() + 1, sizeof *shares);
     uint64_t n_elements = 0;
     size_t n_shares = 0;
 
-    (void)subject;
     if (!shares) {
-        fs_sink_fail(sink, -ENOMEM);
+        fs_sink_fail(summary->sink, -ENOMEM);
         return;
     }
     for (uint64_t i = 0; i < model->n_tensors; i++) {
@@ -279,24 +308,39 @@ void fs_summary_write(const struct fs_tree *tree, const void *subject, struct fs
     }
     qsort(shares, n_shares, sizeof *shares, compare_shares);
 
-    print_name(sink, model);
-    fs_kind_write(sink, &found);
-    print_architecture(sink, model, &found);
-    if (!kind->is_no_network) {
-        fs_summary_label(sink, "parameters");
-        print_count(sink, n_elements);
-        fs_sink_literal(sink, "\n");
+    print_name(summary);
+    fs_kind_write(summary, &found);
+    print_architecture(summary, &found);
+    if (summary->is_json || !kind->is_no_network) {
+        fs_summary_label(summary, "parameters", "n_elements");
+        print_count(summary, n_elements);
+        fs_summary_part(summary, "\n", NULL);
     }
-    fs_summary_label(sink, "tensors");
-    fs_sink_print(sink, "%" PRIu64 "\n", model->n_tensors);
+    fs_summary_label(summary, "tensors", "n_tensors");
+    fs_sink_unsigned(summary->sink, model->n_tensors);
+    fs_summary_part(summary, "\n", NULL);
     if (!kind->is_no_network)
-        print_quantization(sink, model, shares, n_shares);
-    print_files(sink, model);
-    fs_kind_lines_write(sink, tree, kind);
-    print_findings(sink, &tree->facts->findings);
-    print_remark(sink, model);
-    print_obstacle(sink, tree);
-    if (n_shares > 0)
-        print_shares(sink, shares, n_shares);
+        print_quantization(summary, shares, n_shares);
+    print_files(summary);
+    fs_kind_lines_write(summary, kind);
+    print_findings(summary, &summary->tree->facts->findings);
+    print_remark(summary, "model.gguf", "", "model_gguf", model->gguf_remark);
+    print_remark(summary, "safetensors", "no model.safetensors: ", "no_safetensors",
+                 fs_safetensors_obstacle(summary->tree));
+    if (summary->is_json)
+        write_shares_json(summary->sink, shares, n_shares);
+    else if (n_shares > 0)
+        print_shares(summary->sink, shares, n_shares);
     free(shares);
+}
+
+void fs_summary_write(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
+{
+    (void)subject;
+    print_summary(&(struct fs_summary){tree, sink, false});
+}
+
+void fs_summary_write_members(const struct fs_tree *tree, struct fs_sink *sink)
+{
+    print_summary(&(struct fs_summary){tree, sink, true});
 }

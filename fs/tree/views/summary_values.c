@@ -1,5 +1,7 @@
 #include "fs/tree/views/summary_values.h"
 
+#include "fs/tree/output/json.h"
+#include "fs/tree/output/value_writer.h"
 #include "gguf/support/safe_print.h"
 
 #include <inttypes.h>
@@ -10,12 +12,31 @@
 /* Limit of the elements of an array. */
 #define SHOWN_ELEMENTS 8u
 
-void fs_summary_label(struct fs_sink *sink, const char *label)
+void fs_summary_part(const struct fs_summary *summary, const char *text, const char *member)
 {
-    fs_sink_print(sink, "%-16s", label);
+    if (!summary->is_json)
+        fs_sink_literal(summary->sink, text);
+    else if (member)
+        fs_json_member(summary->sink, member, false);
 }
 
-void fs_summary_string(struct fs_sink *sink, struct gguf_string string)
+void fs_summary_label(const struct fs_summary *summary, const char *label, const char *member)
+{
+    char padded[32];
+
+    snprintf(padded, sizeof padded, "%-16s", label);
+    fs_summary_part(summary, padded, member);
+}
+
+void fs_summary_text(const struct fs_summary *summary, const char *text)
+{
+    if (summary->is_json)
+        fs_json_text(summary->sink, text);
+    else
+        fs_sink_literal(summary->sink, text);
+}
+
+static void write_string(struct fs_sink *sink, struct gguf_string string)
 {
     const bool is_cut = string.length_bytes > SHOWN_BYTES;
     char text[GGUF_ESCAPED_BYTES * SHOWN_BYTES];
@@ -25,6 +46,14 @@ void fs_summary_string(struct fs_sink *sink, struct gguf_string string)
     fs_sink_write(sink, text, gguf_escape(string.data, (size_t)string.length_bytes, text));
     if (is_cut)
         fs_sink_literal(sink, "...");
+}
+
+void fs_summary_string(const struct fs_summary *summary, struct gguf_string string)
+{
+    if (summary->is_json)
+        fs_json_string(summary->sink, string);
+    else
+        write_string(summary->sink, string);
 }
 
 const struct gguf_value *fs_summary_find_string(const struct gguf_model *model, const char *key)
@@ -62,14 +91,14 @@ bool fs_summary_has_integers(const struct gguf_value *value)
             (value->array.n_elements > 0 && value->array.n_elements <= 65536));
 }
 
-void fs_summary_range(struct fs_sink *sink, const struct gguf_value *value)
+void fs_summary_range(const struct fs_summary *summary, const struct gguf_value *value)
 {
     uint64_t least = UINT64_MAX, greatest = 0;
     struct gguf_value element;
     struct gguf_cursor cursor;
 
-    if (gguf_value_is_integer(value)) {
-        fs_summary_value(sink, value);
+    if (summary->is_json || gguf_value_is_integer(value)) {
+        fs_summary_value(summary, value);
         return;
     }
     cursor = gguf_array_begin(&value->array);
@@ -78,7 +107,7 @@ void fs_summary_range(struct fs_sink *sink, const struct gguf_value *value)
         least = element.u64 < least ? element.u64 : least;
         greatest = element.u64 > greatest ? element.u64 : greatest;
     }
-    fs_sink_print(sink, least == greatest ? "%" PRIu64 : "%" PRIu64 " to %" PRIu64, least,
+    fs_sink_print(summary->sink, least == greatest ? "%" PRIu64 : "%" PRIu64 " to %" PRIu64, least,
                   greatest);
 }
 
@@ -95,7 +124,7 @@ static void write_scalar(struct fs_sink *sink, const struct gguf_value *value)
 {
     switch (value->type) {
     case GGUF_STRING:
-        fs_summary_string(sink, value->string);
+        write_string(sink, value->string);
         break;
     case GGUF_BOOL:
         fs_sink_literal(sink, value->boolean ? "yes" : "no");
@@ -117,11 +146,16 @@ static void write_scalar(struct fs_sink *sink, const struct gguf_value *value)
     }
 }
 
-void fs_summary_value(struct fs_sink *sink, const struct gguf_value *value)
+void fs_summary_value(const struct fs_summary *summary, const struct gguf_value *value)
 {
+    struct fs_sink *sink = summary->sink;
     struct gguf_cursor cursor;
     struct gguf_value element;
 
+    if (summary->is_json) {
+        fs_json_value(sink, value);
+        return;
+    }
     if (value->type != GGUF_ARRAY) {
         write_scalar(sink, value);
         return;

@@ -1,4 +1,4 @@
-/* Values of keys in a summary, which is text for a terminal. */
+/* A summary: its lines as text for a terminal, or the same facts as members of a JSON object. */
 #ifndef GGUFS_FS_SUMMARY_VALUES_H
 #define GGUFS_FS_SUMMARY_VALUES_H
 
@@ -7,11 +7,28 @@
 
 #include <stdbool.h>
 
-/* Write the start of a line: the label, of at most 15 bytes, padded. */
-void fs_summary_label(struct fs_sink *sink, const char *label);
+struct fs_tree;
 
-/* Write a string of the model, escaped and, if it is long, cut. */
-void fs_summary_string(struct fs_sink *sink, struct gguf_string string);
+struct fs_summary {
+    const struct fs_tree *tree;
+    struct fs_sink *sink;
+    bool is_json;
+};
+
+/*
+ * Write `text` in a text; in JSON, begin the member after a comma, or write nothing if `member` is
+ * NULL. What follows is the value: a call of one of the functions below.
+ */
+void fs_summary_part(const struct fs_summary *summary, const char *text, const char *member);
+
+/* The same for the start of a line: the label, of at most 15 bytes, is padded. */
+void fs_summary_label(const struct fs_summary *summary, const char *label, const char *member);
+
+/* Write a text that the program wrote, which is printable; in JSON, in quotes. */
+void fs_summary_text(const struct fs_summary *summary, const char *text);
+
+/* Write a string of the model; in a text escaped and, if it is long, cut. */
+void fs_summary_string(const struct fs_summary *summary, struct gguf_string string);
 
 /*
  * Return the value of a key, or NULL. If `key` begins with '.', the architecture's name precedes
@@ -25,14 +42,14 @@ const struct gguf_value *fs_summary_find_string(const struct gguf_model *model, 
 /* Return true if the value is an integer or an array of 1 to 65536 integers. */
 bool fs_summary_has_integers(const struct gguf_value *value);
 
-/* Write an integer, or the smallest and the largest integer of an array. */
-void fs_summary_range(struct fs_sink *sink, const struct gguf_value *value);
+/* Write an integer; of an array the smallest and the largest one, but in JSON the array. */
+void fs_summary_range(const struct fs_summary *summary, const struct gguf_value *value);
 
 /*
- * Write a value: a number, text, "yes" or "no", or the elements of an array, if it is long only the
- * first ones. Arrays of arrays are not allowed.
+ * Write a value. In a text: a number, text, "yes" or "no", or the elements of an array, if it is
+ * long only the first ones. Arrays of arrays are not allowed.
  */
-void fs_summary_value(struct fs_sink *sink, const struct gguf_value *value);
+void fs_summary_value(const struct fs_summary *summary, const struct gguf_value *value);
 
 /* Return true if a value is worth a line: it is neither 0 nor empty, nor an array of arrays. */
 bool fs_summary_shows(const struct gguf_value *value);

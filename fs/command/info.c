@@ -1,0 +1,206 @@
+#include "fs/command/commands.h"
+
+#include "fs/command/model_input.h"
+#include "fs/command/terminal.h"
+#include "fs/tree/output/json.h"
+#include "fs/tree/views/view_files.h"
+#include "gguf/models/tensor_names.h"
+#include "gguf/support/safe_print.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sysexits.h>
+
+/* ---- layers ---- */
+
+/* Types that a line has room for; the others have fewer bytes. There are less than MAX_TYPES. */
+enum { TYPES_SHOWN = 6, MAX_TYPES = 256 };
+
+struct layer {
+    struct gguf_string number; /* as in the names; empty: tensors of no layer */
+    uint64_t n_tensors, n_elements, n_bytes;
+    struct type {
+        const struct dequant_type *type; /* NULL: unknown */
+        uint64_t n_bytes;
+    } types[MAX_TYPES];
+    size_t n_types;
+};
+
+struct member {
+    struct gguf_string layer; /* its number; empty: none */
+    const struct gguf_tensor *tensor;
+};
+
+/* By number; tensors of no layer come last. */
+static int compare_members(const void *a, const void *b)
+{
+    const struct gguf_string first = ((const struct member *)a)->layer;
+    const struct gguf_string second = ((const struct member *)b)->layer;
+
+    if (first.length_bytes == 0 || second.length_bytes == 0)
+        return (first.length_bytes == 0) - (second.length_bytes == 0);
+    if (first.length_bytes != second.length_bytes)
+        return first.length_bytes < second.length_bytes ? -1 : 1;
+    return gguf_string_compare(first, second);
+}
+
+static int compare_types(const void *a, const void *b)
+{
+    const struct type *first = a, *second = b;
+
+    return (first->n_bytes < second->n_bytes) - (first->n_bytes > second->n_bytes);
+}
+
+static void add_tensor(struct layer *layer, const struct gguf_tensor *tensor)
+{
+    const uint64_t n_bytes = tensor->type ? tensor->size_bytes : tensor->extent_bytes;
+    size_t i = 0;
+
+    layer->n_tensors++;
+    layer->n_elements += tensor->n_elements;
+    layer->n_bytes += n_bytes;
+    while (i < layer->n_types && layer->types[i].type != tensor->type)
+        i++;
+    assert(i < MAX_TYPES);
+    if (i == layer->n_types)
+        layer->types[layer->n_types++].type = tensor->type;
+    layer->types[i].n_bytes += n_bytes;
+}
+
+static void write_layer(struct fs_sink *sink, const struct layer *layer)
+{
+    const bool is_layer = layer->number.length_bytes > 0;
+
+    fs_sink_print(sink, "%8.*s %8" PRIu64 " %15" PRIu64 " %15" PRIu64,
+                  is_layer ? (int)layer->number.length_bytes : 4,
+                  is_layer ? layer->number.data : "none", layer->n_tensors, layer->n_elements,
+                  layer->n_bytes);
+    if (layer->n_elements > 0)
+        fs_sink_print(sink, "  %15.2f ", 8 * (double)layer->n_bytes / (double)layer->n_elements);
+    else
+        fs_sink_print(sink, "  %15s ", "-");
+    for (size_t i = 0; i < layer->n_types && i < TYPES_SHOWN; i++)
+        fs_sink_print(sink, " %s", layer->types[i].type ? layer->types[i].type->name : "unknown");
+    fs_sink_literal(sink, layer->n_types > TYPES_SHOWN ? " ...\n" : "\n");
+}
+
+static void write_layer_json(struct fs_sink *sink, const struct layer *layer)
+{
+    fs_sink_literal(sink, "{");
+    fs_json_member(sink, "layer", true);
+    if (layer->number.length_bytes > 0)
+        fs_json_digits(sink, layer->number);
+    else
+        fs_json_text(sink, NULL);
+    fs_json_count(sink, "n_tensors", layer->n_tensors);
+    fs_json_count(sink, "n_elements", layer->n_elements);
+    fs_json_count(sink, "n_bytes", layer->n_bytes);
+    fs_json_member(sink, "types", false);
+    for (size_t i = 0; i < layer->n_types; i++) {
+        fs_sink_literal(sink, i > 0 ? "," : "[");
+        fs_json_text(sink, layer->types[i].type ? layer->types[i].type->name : NULL);
+    }
+    fs_sink_literal(sink, "]}");
+}
+
+/*
+ * Write a line or an object for each layer: tensors, elements, bytes, bits per weight, and the
+ * types, the one with most bytes first. Tensors outside of layers follow as one.
+ */
+static void write_layers(struct fs_sink *sink, const struct gguf_model *model, bool is_json)
+{
+    struct member *members = calloc(model->n_tensors + 1, sizeof *members);
+    struct layer layer = {0};
+
+    if (!members) {
+        fs_sink_fail(sink, -ENOMEM);
+        return;
+    }
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        struct gguf_string rest;
+
+        members[i].tensor = &model->tensors[i];
+        if (!gguf_tensor_name_split(gguf_name_of(&model->tensors[i]), &members[i].layer, &rest))
+            members[i].layer = (struct gguf_string){0};
+    }
+    qsort(members, model->n_tensors, sizeof *members, compare_members);
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        const bool is_last =
+            i + 1 == model->n_tensors || compare_members(&members[i], &members[i + 1]) != 0;
+
+        layer.number = members[i].layer;
+        add_tensor(&layer, members[i].tensor);
+        if (!is_last)
+            continue;
+        qsort(layer.types, layer.n_types, sizeof *layer.types, compare_types);
+        (is_json ? write_layer_json : write_layer)(sink, &layer);
+        fs_sink_literal(sink, is_json && i + 1 < model->n_tensors ? "," : "");
+        layer = (struct layer){0};
+    }
+    free(members);
+}
+
+/* ---- the command ---- */
+
+struct info {
+    const struct fs_options *options;
+    const char *path;
+    struct fs_tree *tree;
+};
+
+static void write_text(const void *subject, struct fs_sink *sink)
+{
+    const struct info *info = subject;
+
+    fs_summary_write(info->tree, NULL, sink);
+    if (!info->options->layers)
+        return;
+    fs_sink_print(sink, "\n%8s %8s %15s %15s  %15s  %s\n", "layer", "tensors", "elements", "bytes",
+                  "bits per weight", "types");
+    write_layers(sink, info->tree->model, false);
+}
+
+static void write_json(const void *subject, struct fs_sink *sink)
+{
+    const struct info *info = subject;
+
+    fs_sink_literal(sink, "{");
+    fs_json_member(sink, "file", true);
+    fs_json_text(sink, info->path);
+    fs_summary_write_members(info->tree, sink);
+    if (info->options->layers) {
+        fs_json_member(sink, "layers", false);
+        fs_sink_literal(sink, "[");
+        write_layers(sink, info->tree->model, true);
+        fs_sink_literal(sink, "]");
+    }
+    fs_sink_literal(sink, "}\n");
+}
+
+static int print_info(const struct fs_options *options, struct fs_input *input)
+{
+    static bool is_first = true;
+    struct info info = {.options = options, .path = input->path};
+    int status = fs_make_tree(options, input, &info.tree);
+
+    if (status != EX_OK)
+        return status;
+    if (options->n_models > 1 && !options->json) {
+        printf("%sfile            ", is_first ? "" : "\n");
+        is_first = false;
+        gguf_print_safe_string(stdout, input->path);
+        putchar('\n');
+    }
+    if (fs_print_written(options->json ? write_json : write_text, &info) < 0)
+        status = fs_refuse_memory();
+    fs_close_tree(info.tree);
+    return status;
+}
+
+int fs_info(const struct fs_options *options)
+{
+    return fs_run_for_models(options, print_info);
+}
