@@ -363,8 +363,8 @@ const struct gguf_option_table fs_command_line = {
     .rows = rows,
     .n_rows = sizeof rows / sizeof *rows,
     .usage = "usage: ggufs [options] MODEL MOUNTPOINT\n"
-             "       ggufs --info [--layers] MODEL...\n"
-             "       ggufs --list MODEL [PATH...]\n"
+             "       ggufs --info [--json] [--layers] MODEL...\n"
+             "       ggufs --list [--json] MODEL [PATH...]\n"
              "       ggufs --cat PATH... MODEL\n"
              "       ggufs --extract [--force] DIR MODEL [PATTERN...]\n"
              "       ggufs --stats [--json] MODEL [PATTERN...]\n"

@@ -245,8 +245,8 @@ class TestDiff(mounting.MountTestCase):
     def test_stats(self):
         values = numpy.array([3, 0, -1, numpy.nan], "<f4")
         model = self.write("a.gguf", [(b"a", [4], F32, values.tobytes()), (b"b", [32], Q8_0, bytes(34))])
-        found = json.loads(self.run_ggufs(0, "--stats", "--json", model))
-        self.assertEqual(["a", "b"], [tensor["name"] for tensor in found])
+        found = [json.loads(line) for line in self.run_ggufs(0, "--stats", "--json", model).splitlines()]
+        self.assertEqual([(model, "a", "F32"), (model, "b", "Q8_0")], [(t["file"], t["name"], t["type"]) for t in found])
         self.assertEqual([(3, -1, 1, 1), (0, 0, 32, 0)],
                          [(t["max"], t["min"], t["zeros"], t["nan"]) for t in found])
         lines = self.run_ggufs(0, "--stats", model, "b").split("\n")

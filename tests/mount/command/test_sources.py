@@ -39,6 +39,7 @@ COVERED_BY = {
     "fs/command/edit_file.c": "test_model_gguf",
     "fs/command/extract.c": "test_no_mount/test_whole_trees",
     "fs/command/finding_output.c": "test_check/test_text_and_json",
+    "fs/command/info.c": "test_json",
     "fs/command/list.c": "test_no_mount/test_all_models",
     "fs/command/main.c": "test_command",
     "fs/command/model_input.c": "test_command",

@@ -28,7 +28,7 @@ class TestStatus(mounting.MountTestCase):
     def status(self, status, *mountpoints, **more):
         result = self.run_ggufs("--status", "--json", *mountpoints, **more)
         self.assert_status(status, result)
-        return json.loads(result.out), result.err
+        return [json.loads(line) for line in result.out.splitlines()], result.err
 
     def read(self):
         with open(os.path.join(self.mountpoint, "tensors/t/raw"), "rb") as file:
