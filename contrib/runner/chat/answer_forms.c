@@ -57,45 +57,67 @@ int run_answer_add_call(struct run_answer *answer, const char *name, size_t n_na
     return 1;
 }
 
-/* Parse the JSON value that is next. `raw`: its text. */
+/* Parse the JSON value that is next, between blanks. `raw`: its text. */
 static cJSON *read_json(struct run_reader *reader, struct run_reader *raw)
 {
     const char *end = NULL;
-    cJSON *json =
-        cJSON_ParseWithLengthOpts(reader->at, (size_t)(reader->end - reader->at), &end, 0);
+    cJSON *json;
 
+    run_reader_skip_blanks(reader);
+    json = cJSON_ParseWithLengthOpts(reader->at, (size_t)(reader->end - reader->at), &end, 0);
     if (json) {
         *raw = (struct run_reader){reader->at, end};
         reader->at = end;
     }
+    run_reader_skip_blanks(reader);
     return json;
 }
 
-static const cJSON *member(const cJSON *object, const char *name, const char *other)
+static bool is_named(const cJSON *key, const char *name, const char *other)
 {
-    const cJSON *found = cJSON_GetObjectItemCaseSensitive(object, name);
-
-    return found ? found : cJSON_GetObjectItemCaseSensitive(object, other);
+    return cJSON_IsString(key) &&
+           (strcmp(key->valuestring, name) == 0 || strcmp(key->valuestring, other) == 0);
 }
 
-/* Add the call of an object with a name and arguments. */
-static int add_object(struct run_answer *answer, const cJSON *object)
+/*
+ * Add the call of an object with a name and arguments. Their text stays as it is: cJSON would round
+ * long numbers.
+ */
+static int add_object(struct run_reader *reader, struct run_answer *answer)
 {
-    const cJSON *name = member(object, "name", "tool_name");
-    const cJSON *arguments = member(object, "arguments", "parameters");
-    char *text;
-    int result;
+    cJSON *name = NULL, *arguments = NULL;
+    struct run_reader text = {NULL, NULL}, raw;
+    bool is_object;
+    int result = 0;
 
-    if (!cJSON_IsString(name) || !(cJSON_IsObject(arguments) || cJSON_IsString(arguments)))
-        return 0;
+    run_reader_skip_blanks(reader);
+    is_object = run_reader_skip(reader, "{");
+    do {
+        cJSON *key = read_json(reader, &raw), *value;
+
+        is_object = is_object && cJSON_IsString(key) && run_reader_skip(reader, ":");
+        value = read_json(reader, &raw);
+        is_object = is_object && value;
+        if (!name && is_named(key, "name", "tool_name")) {
+            name = value;
+        } else if (!arguments && is_named(key, "arguments", "parameters")) {
+            arguments = value;
+            text = raw;
+        } else {
+            cJSON_Delete(value);
+        }
+        cJSON_Delete(key);
+    } while (is_object && run_reader_skip(reader, ","));
     if (cJSON_IsString(arguments)) /* JSON in a string */
-        return run_answer_add_call(answer, name->valuestring, strlen(name->valuestring),
-                                   arguments->valuestring, strlen(arguments->valuestring));
-    text = cJSON_PrintUnformatted(arguments);
-    result = text ? run_answer_add_call(answer, name->valuestring, strlen(name->valuestring), text,
-                                        strlen(text))
-                  : -ENOMEM;
-    cJSON_free(text);
+        text = (struct run_reader){arguments->valuestring,
+                                   arguments->valuestring + strlen(arguments->valuestring)};
+    if (is_object && run_reader_skip(reader, "}") && cJSON_IsString(name) &&
+        (cJSON_IsObject(arguments) || cJSON_IsString(arguments)))
+        result = run_answer_add_call(answer, name->valuestring, strlen(name->valuestring), text.at,
+                                     (size_t)(text.end - text.at));
+    run_reader_skip_blanks(reader);
+    cJSON_Delete(name);
+    cJSON_Delete(arguments);
     return result;
 }
 
@@ -103,26 +125,20 @@ static int add_object(struct run_answer *answer, const cJSON *object)
 static int read_objects(const struct run_call_form *form, struct run_reader *reader,
                         struct run_answer *answer)
 {
-    int result = 1;
+    int result;
 
     (void)form;
     do {
-        struct run_reader raw;
-        const cJSON *item;
-        cJSON *json;
+        bool is_array;
 
         skip_fence(reader);
-        json = read_json(reader, &raw);
-
-        if (!json)
-            return 0;
+        is_array = run_reader_skip(reader, "[");
+        do
+            result = add_object(reader, answer);
+        while (result == 1 && is_array && run_reader_skip(reader, ","));
+        if (result == 1 && is_array && !run_reader_skip(reader, "]"))
+            result = 0;
         skip_fence(reader);
-        if (cJSON_IsArray(json)) {
-            cJSON_ArrayForEach(item, json) if (result == 1) result = add_object(answer, item);
-        } else {
-            result = add_object(answer, json);
-        }
-        cJSON_Delete(json);
     } while (result == 1 && run_reader_skip(reader, ";"));
     return result;
 }
@@ -170,7 +186,7 @@ static int read_named(const struct run_call_form *form, struct run_reader *reade
                                (size_t)(raw.end - raw.at));
 }
 
-/* Add a member of an object. A value that is JSON, but no string, stays JSON. */
+/* Add a member of an object. A value that is JSON, but not a string, stays as it is. */
 static int add_member(cJSON *object, struct run_reader key, struct run_reader value)
 {
     char *name = strndup(key.at, (size_t)(key.end - key.at));
@@ -178,10 +194,10 @@ static int add_member(cJSON *object, struct run_reader key, struct run_reader va
     cJSON *json = text ? cJSON_ParseWithOpts(text, NULL, 1) : NULL;
     bool is_added;
 
-    if (!json || cJSON_IsString(json)) {
-        cJSON_Delete(json);
-        json = text ? cJSON_CreateString(text) : NULL;
-    }
+    const bool is_text = !json || cJSON_IsString(json);
+
+    cJSON_Delete(json);
+    json = !text ? NULL : is_text ? cJSON_CreateString(text) : cJSON_CreateRaw(text);
     is_added = name && json && cJSON_AddItemToObject(object, name, json);
     if (!is_added)
         cJSON_Delete(json);

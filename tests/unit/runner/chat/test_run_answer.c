@@ -74,20 +74,24 @@ Test(run_answer, calls)
     static const char hermes[] = "<tool_call>", deepseek[] = "<｜tool▁call▁begin｜>";
 
     expect(hermes, "",
-           "a\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"x\": 1}}\n</tool_call>\n"
+           "a\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"x\": "
+           "12345678901234567}}\n</tool_call>\n"
            "<tool_call>\n{\"name\": \"g\", \"arguments\": {}}\n</tool_call>",
-           ROLE "\"a\",\"tool_calls\":[" CALL("0", "f", "{" Q "x" Q ":1}") "," CALL("1", "g",
-                                                                                    "{}") "]}");
+           ROLE "\"a\",\"tool_calls\":[" CALL(
+               "0", "f", "{" Q "x" Q ": 12345678901234567}") "," CALL("1", "g", "{}") "]}");
     /* Text that is not a call stays text, also behind one. */
     expect(hermes, "", "<tool_call>{\"name\": \"f\"",
            ROLE "\"<tool_call>{" Q "name" Q ": " Q "f" Q "\"}");
+    expect("\"parameters\"", "", "{\"name\": \"f\", \"parameters\": {}, :1}",
+           ROLE "\"{" Q "name" Q ": " Q "f" Q ", " Q "parameters" Q ": {}, :1}\"}");
     expect(hermes, "", "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call> b",
            ROLE "\"b\",\"tool_calls\":[" CALL("0", "f", "{}") "]}");
     expect("<tool_call><function=", "",
-           "<tool_call>\n<function=f>\n<parameter=x>\n1\n</parameter>\n<parameter=y>\na\nb\n"
+           "<tool_call>\n<function=f>\n<parameter=x>\n12345678901234567\n</"
+           "parameter>\n<parameter=y>\na\nb\n"
            "</parameter>\n</function>\n</tool_call>",
            ROLE "\"\",\"tool_calls\":[" CALL(
-               "0", "f", "{" Q "x" Q ":1," Q "y" Q ":" Q "a\\\\nb" Q "}") "]}");
+               "0", "f", "{" Q "x" Q ":12345678901234567," Q "y" Q ":" Q "a\\\\nb" Q "}") "]}");
     expect("<tool_call><arg_key>", "",
            "<tool_call>f\n<arg_key>x</arg_key>\n<arg_value>a</arg_value>\n</tool_call>",
            ROLE "\"\",\"tool_calls\":[" CALL("0", "f", "{" Q "x" Q ":" Q "a" Q "}") "]}");
