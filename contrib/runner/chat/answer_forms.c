@@ -75,8 +75,9 @@ static cJSON *read_json(struct run_reader *reader, struct run_reader *raw)
 
 static bool is_named(const cJSON *key, const char *name, const char *other)
 {
-    return cJSON_IsString(key) &&
-           (strcmp(key->valuestring, name) == 0 || strcmp(key->valuestring, other) == 0);
+    const char *text = cJSON_GetStringValue(key);
+
+    return text && (strcmp(text, name) == 0 || strcmp(text, other) == 0);
 }
 
 /*
@@ -87,6 +88,7 @@ static int add_object(struct run_reader *reader, struct run_answer *answer)
 {
     cJSON *name = NULL, *arguments = NULL;
     struct run_reader text = {NULL, NULL}, raw;
+    const char *called, *said;
     bool is_object;
     int result = 0;
 
@@ -108,12 +110,13 @@ static int add_object(struct run_reader *reader, struct run_answer *answer)
         }
         cJSON_Delete(key);
     } while (is_object && run_reader_skip(reader, ","));
-    if (cJSON_IsString(arguments)) /* JSON in a string */
-        text = (struct run_reader){arguments->valuestring,
-                                   arguments->valuestring + strlen(arguments->valuestring)};
-    if (is_object && run_reader_skip(reader, "}") && cJSON_IsString(name) &&
-        (cJSON_IsObject(arguments) || cJSON_IsString(arguments)))
-        result = run_answer_add_call(answer, name->valuestring, strlen(name->valuestring), text.at,
+    said = cJSON_GetStringValue(arguments);
+    if (said) /* JSON in a string */
+        text = (struct run_reader){said, said + strlen(said)};
+    called = cJSON_GetStringValue(name);
+    if (is_object && run_reader_skip(reader, "}") && called && text.at &&
+        (said || cJSON_IsObject(arguments)))
+        result = run_answer_add_call(answer, called, strlen(called), text.at,
                                      (size_t)(text.end - text.at));
     run_reader_skip_blanks(reader);
     cJSON_Delete(name);
@@ -179,7 +182,7 @@ static int read_named(const struct run_call_form *form, struct run_reader *reade
     json = read_json(reader, &raw);
     is_object = cJSON_IsObject(json);
     cJSON_Delete(json);
-    if (!is_object || name == end)
+    if (!is_object || !raw.at || name == end)
         return 0;
     skip_fence(reader);
     return run_answer_add_call(answer, name, (size_t)(end - name), raw.at,

@@ -317,7 +317,7 @@ int run_conversation_find_end(const struct run_conversation *conversation, struc
                                      .first = conversation->first,
                                      .first_joined = conversation->first_joined};
     struct jinja_rendering rendering;
-    struct jinja_error error;
+    struct jinja_error error = {0};
     const char *from = NULL, *to = NULL;
     int code = 0;
 
