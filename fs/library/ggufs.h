@@ -86,8 +86,9 @@ struct ggufs_error {
 };
 
 /*
- * Open the model at `path`: a file, any shard of a split model, or a folder with one model. Reads
- * and checks the headers, no tensor data.
+ * Open the model at `path`: a file, any shard of a split model, a folder with one model, or a name in
+ * the store of another program, as in ggufs(1): "ollama:NAME:TAG", "hf:ORG/NAME:TAG". Reads and
+ * checks the headers, no tensor data.
  *
  * `options` are words of -o in ggufs(1), separated by commas, as in "dtype=f16,export=q8_0"; or
  * NULL. About the file: partial (it is still being written), offset=BYTES, size=BYTES,

@@ -104,7 +104,7 @@ class InstalledTestCase(mounting.MountTestCase):
         self.assertEqual(declared | {"GGUFS_0"}, {line.split()[2].partition("@")[0] for line in defined.splitlines()})
         if not mounting.is_sanitized():
             needed = re.findall(r"NEEDED.*\[(.*?)\]", run("readelf", "-d", library).decode())
-            self.assertEqual({"libc", "libm", "libnettle", "libunistring"},
+            self.assertEqual({"libc", "libcjson", "libm", "libnettle", "libunistring"},
                              {name.partition(".")[0] for name in needed if not name.startswith("ld-")})
             self.assertIn("Library soname: [libggufs.so.0]", run("readelf", "-d", library).decode())
             static = run("nm", "-g", "--defined-only", os.path.join(BUILD, "libggufs.a")).decode()
