@@ -115,14 +115,20 @@ int ggufs_catch_faults(void);
 
 enum ggufs_severity { GGUFS_ERROR, GGUFS_WARNING, GGUFS_NOTE };
 
-/* Something about a file. All members but rule and remedy are valid during the call only. */
+/*
+ * Something about a file: what a line of `ggufs --check --json` has. Members are valid during the
+ * call only, except those of the rule.
+ */
 struct ggufs_finding {
     enum ggufs_severity severity;
-    uint64_t offset;     /* in that file, or GGUFS_NO_OFFSET */
-    const char *path;    /* of the file; NULL: the one that was given */
-    const char *rule;    /* see struct ggufs_error */
-    const char *message; /* one line */
-    const char *remedy;  /* one line; NULL if the message says it */
+    uint64_t offset;            /* in that file, or GGUFS_NO_OFFSET */
+    const char *path;           /* of the file; NULL: the one that was given */
+    struct ggufs_string tensor; /* its name; data is NULL if it is about no tensor */
+    struct ggufs_string key;    /* likewise */
+    const char *message;        /* one line */
+    const char *rule;           /* see struct ggufs_error */
+    const char *explanation;    /* of the rule, one line; NULL without a rule */
+    const char *remedy;         /* likewise; the message may say it, too */
 };
 
 /*

@@ -194,13 +194,20 @@ static void pass_on(void *user, const struct gguf_finding *finding)
 {
     const struct listener *listener = user;
 
+    const struct gguf_rule_text *rule =
+        finding->rule == FS_NO_RULE ? NULL : gguf_rule_text(finding->rule);
+    const struct ggufs_string name = {finding->name.data, finding->name.length_bytes}, none = {0};
+
     listener->each(listener->user,
                    &(struct ggufs_finding){.severity = (enum ggufs_severity)finding->severity,
                                            .offset = finding->file_offset,
                                            .path = finding->path,
-                                           .rule = rule_of(finding),
+                                           .tensor = finding->thing == GGUF_A_TENSOR ? name : none,
+                                           .key = finding->thing == GGUF_A_KEY ? name : none,
                                            .message = finding->message,
-                                           .remedy = remedy_of(finding)});
+                                           .rule = rule ? rule->name : NULL,
+                                           .explanation = rule ? rule->explanation : NULL,
+                                           .remedy = rule ? rule->remedy : NULL});
 }
 
 int ggufs_check(const char *path, const char *options,

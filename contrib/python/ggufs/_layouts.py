@@ -50,8 +50,11 @@ class Finding(Structure):
         ("severity", c_int),
         ("offset", c_uint64),
         ("path", c_char_p),
-        ("rule", c_char_p),
+        ("tensor", String),
+        ("key", String),
         ("message", c_char_p),
+        ("rule", c_char_p),
+        ("explanation", c_char_p),
         ("remedy", c_char_p),
     ]
 

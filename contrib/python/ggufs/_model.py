@@ -372,12 +372,16 @@ def open(path: str | os.PathLike[str], **options: Any) -> Model:
 
 
 class Finding(NamedTuple):
+    """What a line of `ggufs --check --json` has, see ggufs(5), OUTPUT OF COMMANDS."""
+    file: str
     severity: str  # "error", "warning" or "note"
     rule: str | None
-    message: str
-    remedy: str | None
-    path: str
     offset: int | None
+    tensor: str | None
+    key: str | None
+    text: str
+    explanation: str | None
+    remedy: str | None
 
 
 def check(path: str | os.PathLike[str], **options: Any) -> list[Finding]:
@@ -387,9 +391,11 @@ def check(path: str | os.PathLike[str], **options: Any) -> list[Finding]:
 
     def each(_: Any, pointer: Any) -> None:
         one = pointer.contents
-        found.append(Finding(("error", "warning", "note")[one.severity], text(one.rule) or None, text(one.message),
-                             text(one.remedy) or None, os.fsdecode(one.path) if one.path else name,
-                             None if one.offset == 2**64 - 1 else one.offset))
+        found.append(Finding(
+            os.fsdecode(one.path) if one.path else name, ("error", "warning", "note")[one.severity], text(one.rule) or None,
+            None if one.offset == 2**64 - 1 else one.offset, string(one.tensor) if one.tensor.data else None,
+            string(one.key) if one.key.data else None, text(one.message), text(one.explanation) or None,
+            text(one.remedy) or None))
     words = _words(options).encode("utf-8", "surrogateescape")
     library.ggufs_check(os.fsencode(name), words, _layouts.Each(each), None)
     return found

@@ -23,6 +23,7 @@ from ggufs import _layouts
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 FIXTURES = os.environ.get("GGUFS_FIXTURES", os.path.join(ROOT, "..", "shared", "fixtures"))
+PROGRAM = os.environ.get("GGUFS", os.path.join(ROOT, "build", "ggufs"))
 VALUES = {"u8": (0, "B", 255), "i8": (1, "b", -128), "u16": (2, "H", 65535), "i16": (3, "h", -32768),
           "u32": (4, "I", 2**32 - 1), "i32": (5, "i", -2**31), "f32": (6, "f", 0.5), "bool": (7, "?", True),
           "u64": (10, "Q", 2**64 - 1), "i64": (11, "q", -2**63), "f64": (12, "d", 0.1)}
@@ -99,7 +100,23 @@ def test_errors_have_code_rule_and_place(tmp_path):
         ggufs.open(bad, dtype="f17")
     assert caught.value.rule is None
     findings = ggufs.check(bad)
-    assert [(one.severity, one.rule, one.path, one.offset) for one in findings] == [("error", "alignment", str(bad), 24)]
+    assert [(one.severity, one.rule, one.file, one.offset) for one in findings] == [("error", "alignment", str(bad), 24)]
+
+
+@pytest.mark.skipif(not os.path.exists(PROGRAM), reason="build/ggufs is missing")
+def test_findings_are_those_of_the_command(tmp_path):
+    keys = [(b"general.architecture", 8, text(b"llama")), (b"k\xff", 8, text(b"a")), (b"k\xff", 8, text(b"b")),
+            (b"tokenizer.ggml.bos_token_id", 4, struct.pack("<I", 9)),
+            (b"tokenizer.ggml.tokens", 9, struct.pack("<IQ", 8, 1) + text(b"a"))]
+    model = tmp_path / "bad.gguf"
+    for tensors in ([(b"t", (3,), 0, bytes(12)), (b"u", (3,), 9999, bytes(12))], [(b"t", (3,), 2, bytes(12))]):
+        model.write_bytes(gguf(keys[:2] + keys[3:] if len(tensors) > 1 else keys, tensors))
+        out = subprocess.run([PROGRAM, "--check", "--json", model], check=False, capture_output=True, text=True).stdout
+        lines = [json.loads(line) for line in out.splitlines()]
+        findings = ggufs.check(model)
+        assert [one._asdict() for one in findings] == [line for line in lines if line["severity"] != "ok"]
+        assert any(one.key for one in findings) and any(one.tensor for one in findings)
+    assert "k\udcff" in [one.key for one in findings]
 
 
 def test_options(path):
