@@ -2,7 +2,7 @@
 
 #include "fs/tree/prompts.h"
 #include "fs/tree/facts/chat_template.h"
-#include "gguf/jinja/jinja_inspect.h"
+#include "gguf/jinja/jinja.h"
 #include "gguf/support/safe_print.h"
 
 #include <errno.h>

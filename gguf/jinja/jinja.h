@@ -95,3 +95,16 @@ int jinja_render_chat(const struct jinja_template *parsed, const struct jinja_ar
                       size_t n_arguments, unsigned flags, const struct tm *now,
                       struct jinja_rendering *rendering, struct jinja_error *error);
 void jinja_rendering_free(struct jinja_rendering *rendering);
+
+/* A place in a template. */
+struct jinja_place {
+    unsigned line;
+    char text[64]; /* NUL-terminated, cut */
+};
+
+/*
+ * Find the first condition on words in the text of a message, as in {% if "deploy" in
+ * message.content %}: with it, a template acts on what is said. Conditions on marks, such as
+ * </think>, and on the types of parts are common and not meant.
+ */
+bool jinja_find_word_condition(const struct jinja_template *parsed, struct jinja_place *place);

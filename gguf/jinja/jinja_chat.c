@@ -83,16 +83,9 @@ static void mark(struct run *r, const struct value *value, bool marks_keys)
     r->depth--;
 }
 
-/* Mark all variables but the texts of tokens. */
-static void mark_all(struct run *r)
+static bool ends_in_token(const struct text *name)
 {
-    for (size_t i = 0; i < r->variables.count; i++) {
-        const struct entry *entry = &r->variables.entries[i];
-        const struct text *name = entry->key.text;
-
-        if (name->n < 6 || memcmp(name->bytes + name->n - 6, "_token", 6) != 0)
-            mark(r, &entry->value, true);
-    }
+    return name->n >= 6 && memcmp(name->bytes + name->n - 6, "_token", 6) == 0;
 }
 
 /*
@@ -148,11 +141,10 @@ static struct value complete_message(struct run *r, struct value message, unsign
 
     if (message.type != JINJA_DICT)
         return message;
-    for (size_t i = 0; i < JINJA_COUNT(reasoning_names); i++)
-        if (!reasoning || reasoning->type == JINJA_NONE)
-            reasoning = member(r, &message, reasoning_names[i]);
-    if (reasoning && reasoning->type == JINJA_NONE)
-        reasoning = NULL;
+    for (size_t i = 0; i < JINJA_COUNT(reasoning_names) && !reasoning; i++) {
+        reasoning = member(r, &message, reasoning_names[i]);
+        reasoning = reasoning && reasoning->type == JINJA_NONE ? NULL : reasoning;
+    }
     if (reasoning)
         jinja_set(r, result.dict, jinja_string_of(r, "thinking"), *reasoning);
     for (size_t i = 0; i < message.dict->count; i++) {
@@ -233,7 +225,9 @@ static const struct text *render(struct run *r, const struct jinja_template *par
             jinja_fail(r, "messages: not a list");
         if (tools->type != JINJA_LIST && tools->type != JINJA_NONE)
             jinja_fail(r, "tools: not a list");
-        mark_all(r);
+        for (size_t i = 0; i < r->variables.count; i++)
+            if (!ends_in_token(r->variables.entries[i].key.text))
+                mark(r, &r->variables.entries[i].value, true);
         for (size_t i = 0; i < list.count; i++)
             admit_role(r, member(r, &list.items[i], "role"));
     }
@@ -280,8 +274,7 @@ static void add_variable(struct run *r, struct value name, struct value value)
     const struct list items = list_in(&value);
 
     if (list_in(before).items && items.items && jinja_is(name.text, "messages"))
-        for (size_t i = 0; i < items.count; i++)
-            jinja_push(r, before->list, items.items[i]);
+        jinja_push_all(r, before->list, &items);
     else
         jinja_set(r, &r->variables, name, value);
 }

@@ -172,22 +172,20 @@ static struct call evaluate_arguments(struct run *r, const struct node *node)
     for (; node; node = node->next) {
         const unsigned op = node->kind == NODE_ARGUMENT ? node->op : 0;
         const struct value value = jinja_evaluate(r, op ? node->a : node);
-        const struct list one = {.items = (struct value *)&value, .count = 1},
-                          *items = op == 0   ? &one
-                                   : op == 2 ? jinja_items(r, value)
-                                             : NULL;
 
-        for (size_t i = 0; items && i < items->count; i++)
-            jinja_push(r, &call.items, items->items[i]);
-        if (op == 1)
+        if (op == 0) {
+            jinja_push(r, &call.items, value);
+        } else if (op == 1) {
             jinja_set(r, &call.named, node->value, value);
-        if (op < 3)
-            continue;
-        if (value.type != JINJA_DICT)
-            jinja_fail(r, "argument after ** must be a mapping, not %s", jinja_type_name(value));
-        for (size_t i = 0; i < value.dict->count; i++) {
-            jinja_need_text(r, value.dict->entries[i].key);
-            jinja_set(r, &call.named, value.dict->entries[i].key, value.dict->entries[i].value);
+        } else if (op == 2) {
+            jinja_push_all(r, &call.items, jinja_items(r, value));
+        } else {
+            if (value.type != JINJA_DICT)
+                jinja_fail(r, "argument after ** must be a mapping, not %s",
+                           jinja_type_name(value));
+            for (size_t i = 0; i < value.dict->count; i++)
+                jinja_need_text(r, value.dict->entries[i].key);
+            jinja_set_all(r, &call.named, value.dict);
         }
     }
     return call;
@@ -273,7 +271,7 @@ static struct value evaluate_filter(struct run *r, const struct node *node)
     struct call call;
 
     if (!node->builtin)
-        jinja_fail_unknown(r, kind, node->value.text);
+        jinja_need_builtin(r, kind, node->value.text);
     subject = jinja_evaluate(r, node->a);
     call = evaluate_arguments(r, node->b);
     return jinja_call_builtin(r, kind, node->builtin, subject, &call);

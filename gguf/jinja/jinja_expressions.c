@@ -147,8 +147,8 @@ struct node *jinja_parse_primary(struct parser *p)
         jinja_fail_token(p, "an expression");
     jinja_next(p);
     if (jinja_token_is(&token, "["))
-        return jinja_make(p, NODE_LIST, token.line, jinja_parse_items(p, "]", jinja_parse_expression),
-                          NULL);
+        return jinja_make(p, NODE_LIST, token.line,
+                          jinja_parse_items(p, "]", jinja_parse_expression), NULL);
     if (jinja_token_is(&token, "{"))
         return jinja_make(p, NODE_DICT, token.line, jinja_parse_items(p, "}", parse_pair), NULL);
     if (jinja_token_is(&token, "(")) {

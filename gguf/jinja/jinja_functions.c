@@ -23,10 +23,14 @@ static const char *kind_name(unsigned kind)
     return kind == JINJA_FILTER ? "filter" : kind == JINJA_TEST ? "test" : "function";
 }
 
-void jinja_fail_unknown(struct run *r, unsigned kind, const struct text *name)
+const struct builtin *jinja_need_builtin(struct run *r, unsigned kind, const struct text *name)
 {
-    jinja_fail(r, "No %s named '%.*s'; use --chat-template NAME", kind_name(kind),
-               JINJA_SHORT(name));
+    const struct builtin *builtin = jinja_find_builtin(kind, name);
+
+    if (!builtin)
+        jinja_fail(r, "No %s named '%.*s'; use --chat-template NAME", kind_name(kind),
+                   JINJA_SHORT(name));
+    return builtin;
 }
 
 struct value jinja_function(struct run *r, const struct builtin *builtin, struct value owner)
@@ -249,10 +253,9 @@ static struct value make_dict(struct run *r, const struct value *a)
         jinja_fail(r, "dict expected at most 1 argument, got %zu", n_given);
     if (n_given && given->type != JINJA_DICT && given->type != JINJA_UNDEFINED)
         jinja_fail(r, "dict() of a %s" JINJA_NOT_IMPLEMENTED, jinja_type_name(*given));
-    for (size_t i = 0; n_given && given->type == JINJA_DICT && i < given->dict->count; i++)
-        jinja_set(r, result.dict, given->dict->entries[i].key, given->dict->entries[i].value);
-    for (size_t i = 0; i < a[2].dict->count; i++)
-        jinja_set(r, result.dict, a[2].dict->entries[i].key, a[2].dict->entries[i].value);
+    if (n_given && given->type == JINJA_DICT)
+        jinja_set_all(r, result.dict, given->dict);
+    jinja_set_all(r, result.dict, a[2].dict);
     for (size_t i = 0; result.type == JINJA_NAMESPACE && i < result.dict->count; i++) {
         const struct value key = result.dict->entries[i].key;
 

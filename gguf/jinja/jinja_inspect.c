@@ -1,5 +1,4 @@
-#include "gguf/jinja/jinja_inspect.h"
-
+/* Looks into parsed templates, without running them. */
 #include "gguf/jinja/jinja_syntax.h"
 
 #include <ctype.h>
@@ -14,26 +13,18 @@
 /* Return true if the value of an expression is the text of a message, as its names tell. */
 static bool is_content(const struct node *node)
 {
-    while (node) {
-        switch (node->kind) {
-        case NODE_NAME:
+    for (; node; node = node->a) {
+        if (node->kind == NODE_NAME)
             return memmem(node->value.text->bytes, node->value.text->n, "content", 7) != NULL;
-        case NODE_ATTRIBUTE:
+        if (node->kind == NODE_ATTRIBUTE)
             return jinja_is(node->value.text, "content");
-        case NODE_ITEM: /* of a message, or a part of a text */
-            if (node->b && node->b->kind == NODE_CONSTANT && node->b->value.type == JINJA_STRING)
-                return jinja_is(node->b->value.text, "content");
+        if (node->kind == NODE_ITEM && node->b->value.type == JINJA_STRING &&
+            node->b->kind == NODE_CONSTANT)
+            return jinja_is(node->b->value.text, "content");
+        if (node->kind == NODE_CALL) /* of a method, as in content.strip() */
             node = node->a;
-            break;
-        case NODE_CALL: /* of a method, as in content.strip() */
-            node = node->a && node->a->kind == NODE_ATTRIBUTE ? node->a->a : NULL;
-            break;
-        case NODE_FILTER:
-            node = node->a;
-            break;
-        default:
+        if (node->kind != NODE_ITEM && node->kind != NODE_FILTER && node->kind != NODE_ATTRIBUTE)
             return false;
-        }
     }
     return false;
 }

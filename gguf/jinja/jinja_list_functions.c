@@ -170,13 +170,8 @@ static struct value make_generator(struct run *r, const struct value *a, size_t 
     generator->call.named = *a[2].dict;
     for (size_t i = at + 1; i < given->count; i++)
         jinja_push(r, &generator->call.items, given->items[i]);
-    if (at < given->count) {
-        const struct text *name = jinja_need_text(r, given->items[at]);
-
-        generator->builtin = jinja_find_builtin(kind, name);
-        if (!generator->builtin)
-            jinja_fail_unknown(r, kind, name);
-    }
+    if (at < given->count)
+        generator->builtin = jinja_need_builtin(r, kind, jinja_need_text(r, given->items[at]));
     return result;
 }
 

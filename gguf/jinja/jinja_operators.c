@@ -6,40 +6,39 @@
 
 /* ---- arithmetic ---- */
 
-/* Calculate with integers; returns false if the result does not fit. */
-static bool calculate_integers(unsigned op, int64_t a, int64_t b, int64_t *result)
+/* The remainder has the sign of y. */
+static double remainder_of(double x, double y)
 {
-    *result = 0;
-    if (op == '+')
-        return !__builtin_add_overflow(a, b, result);
-    if (op == '-')
-        return !__builtin_sub_overflow(a, b, result);
-    if (op == '*')
-        return !__builtin_mul_overflow(a, b, result);
-    if (b != -1) /* the remainder has the sign of b */
-        *result = a % b + (a % b && (a % b < 0) != (b < 0) ? b : 0);
-    return true;
+    const double rest = fmod(x, y);
+
+    return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
 }
 
 static struct value calculate(struct run *r, unsigned op, struct value a, struct value b)
 {
     const double x = jinja_as_double(a), y = jinja_as_double(b);
-    double rest;
-    int64_t result;
+    int64_t i = 0;
+    bool is_large = false;
 
     if (y == 0 && (op == '/' || op == '%'))
         jinja_fail(r, "division by zero");
-    if (jinja_is_integer(a) && jinja_is_integer(b) && op != '/') {
-        if (!calculate_integers(op, a.integer, b.integer, &result))
-            jinja_fail(r, "the result of %c does not fit in 64 bits", (char)op);
-        return jinja_int(result);
+    if (!jinja_is_integer(a) || !jinja_is_integer(b) || op == '/')
+        return jinja_float(op == '+'   ? x + y
+                           : op == '-' ? x - y
+                           : op == '*' ? x * y
+                           : op == '/' ? x / y
+                                       : remainder_of(x, y));
+    if (op == '%' && b.integer != -1) { /* the division by -1 may not fit */
+        i = a.integer % b.integer;
+        i += i && (i < 0) != (b.integer < 0) ? b.integer : 0;
+    } else if (op != '%') {
+        is_large = op == '+'   ? __builtin_add_overflow(a.integer, b.integer, &i)
+                   : op == '-' ? __builtin_sub_overflow(a.integer, b.integer, &i)
+                               : __builtin_mul_overflow(a.integer, b.integer, &i);
     }
-    rest = op == '%' ? fmod(x, y) : 0;
-    return jinja_float(op == '+'   ? x + y
-                       : op == '-' ? x - y
-                       : op == '*' ? x * y
-                       : op == '/' ? x / y
-                                   : rest + (rest != 0 && (rest < 0) != (y < 0) ? y : 0));
+    if (is_large)
+        jinja_fail(r, "the result of %c does not fit in 64 bits", (char)op);
+    return jinja_int(i);
 }
 
 static bool is_repeatable(struct value value)
@@ -63,21 +62,9 @@ static struct value repeat(struct run *r, struct value value, struct value times
     if (n > 0 && value.list->count > JINJA_MAX_MEMORY_BYTES / (uint64_t)n)
         jinja_fail(r, "list too long: %zu items %lld times", value.list->count, (long long)n);
     result.list = jinja_new_list(r, value.list->count * (size_t)n);
-    for (size_t i = 0; i < result.list->room; i++)
-        jinja_push(r, result.list, value.list->items[i % value.list->count]);
+    for (; n > 0 && value.list->count; n--)
+        jinja_push_all(r, result.list, value.list);
     return result;
-}
-
-static struct value join_lists(struct run *r, struct value a, struct value b)
-{
-    struct list *list = jinja_new_list(r, a.list->count + b.list->count);
-
-    jinja_charge(r, list->room / 8);
-    list->count = list->room;
-    memcpy(list->items, a.list->items, a.list->count * sizeof *list->items);
-    memcpy(list->items + a.list->count, b.list->items, b.list->count * sizeof *list->items);
-    a.list = list;
-    return a;
 }
 
 static struct value join_texts(struct run *r, struct text *a, const struct text *b)
@@ -104,8 +91,15 @@ static struct value add(struct run *r, struct value a, struct value b)
         a.text->is_markup = is_markup;
         return a;
     }
-    if (a.type == b.type && is_repeatable(a))
-        return join_lists(r, a, b);
+    if (a.type == b.type && is_repeatable(a)) {
+        const struct list *first = a.list;
+
+        a.list = jinja_new_list(r, first->count + b.list->count);
+        jinja_charge(r, a.list->room / 8);
+        jinja_push_all(r, a.list, first);
+        jinja_push_all(r, a.list, b.list);
+        return a;
+    }
     if (is_repeatable(a))
         jinja_fail(r, "can only concatenate %s (not \"%s\") to %s", jinja_type_name(a),
                    jinja_type_name(b), jinja_type_name(a));
@@ -204,28 +198,35 @@ static struct value find_attribute(struct run *r, struct value owner, struct val
     return found ? *found : jinja_absent;
 }
 
+static int64_t length_of(struct value value)
+{
+    return (int64_t)(value.type == JINJA_STRING ? jinja_chars(value.text) : value.list->count);
+}
+
+/* Return characters of a text. */
+static struct value cut_chars(struct run *r, struct text *text, int64_t first, int64_t last)
+{
+    jinja_charge(r, jinja_chars(text) == text->n ? 1 : text->n / 64);
+    return jinja_string(
+        jinja_cut(r, text, jinja_offset(text, (size_t)first), jinja_offset(text, (size_t)last)));
+}
+
 /* Return owner[key] in the sense of Python, or JINJA_ABSENT. */
 static struct value find_element(struct run *r, struct value owner, struct value key)
 {
-    const bool is_text = owner.type == JINJA_STRING;
     const struct value *found = NULL;
     int64_t n, i;
-    size_t at;
 
     if (owner.type == JINJA_DICT && key.type <= JINJA_STRING)
         found = jinja_find(r, owner.dict, key);
-    if (found || !jinja_is_integer(key) || (!is_text && !jinja_is_sequence(owner)))
+    if (found || !jinja_is_integer(key) ||
+        (owner.type != JINJA_STRING && !jinja_is_sequence(owner)))
         return found ? *found : jinja_absent;
-    n = (int64_t)(is_text ? jinja_chars(owner.text) : owner.list->count);
+    n = length_of(owner);
     i = key.integer < 0 ? key.integer + n : key.integer;
     if (i < 0 || i >= n)
         return jinja_absent;
-    if (!is_text)
-        return owner.list->items[i];
-    jinja_charge(r, (uint64_t)(owner.text->n == (size_t)n ? 0 : i / 64));
-    at = jinja_offset(owner.text, (size_t)i);
-    return jinja_string(
-        jinja_cut(r, owner.text, at, jinja_next_char(owner.text, at, &(uint32_t){0})));
+    return owner.type == JINJA_STRING ? cut_chars(r, owner.text, i, i + 1) : owner.list->items[i];
 }
 
 struct value jinja_member(struct run *r, struct value owner, struct value key, bool is_item)
@@ -271,16 +272,13 @@ struct value jinja_slice(struct run *r, struct value owner, const struct value b
                    jinja_type_name(owner));
     if (step == 0)
         jinja_fail(r, "slice step cannot be zero");
-    n = (int64_t)(is_text ? jinja_chars(owner.text) : owner.list->count);
+    n = length_of(owner);
     low = step < 0 ? -1 : 0;
     high = step < 0 ? n - 1 : n;
     first = bound(r, bounds[0], n, low, high, step < 0 ? high : low);
     last = bound(r, bounds[1], n, low, high, step < 0 ? low : high);
-    if (is_text && step == 1) {
-        jinja_charge(r, owner.text->n == (size_t)n ? 1 : owner.text->n / 64);
-        return jinja_string(jinja_cut(r, owner.text, jinja_offset(owner.text, (size_t)first),
-                                      jinja_offset(owner.text, (size_t)last)));
-    }
+    if (is_text && step == 1)
+        return cut_chars(r, owner.text, first, last);
     items = jinja_items(r, owner);
     if (is_text)
         result.text = jinja_text(r, "", 0);
@@ -301,29 +299,26 @@ struct value jinja_slice(struct run *r, struct value owner, const struct value b
 struct value jinja_path(struct run *r, struct value item, struct value path,
                         struct value if_missing)
 {
-    const struct text *text = path.text;
+    const struct text *text = path.type == JINJA_STRING ? path.text : &(struct text){.n = 0};
 
     if (path.type == JINJA_ABSENT || path.type == JINJA_NONE)
         return item;
-    for (size_t start = 0, end; start <= (path.type == JINJA_STRING ? text->n : 0);
-         start = end + 1) {
-        struct value key = path;
+    for (size_t start = 0, end; start <= text->n; start = end + 1) {
+        bool is_number = true;
+        int64_t number = 0;
 
-        end = start;
-        if (path.type == JINJA_STRING) {
-            int64_t number = 0;
-            bool is_number = true;
+        for (end = start; end < text->n && text->bytes[end] != '.'; end++) {
+            const char digit = text->bytes[end];
 
-            for (; end < text->n && text->bytes[end] != '.'; end++) {
-                const char digit = text->bytes[end];
-
-                is_number &= digit >= '0' && digit <= '9' && end < start + 9;
-                number = is_number ? 10 * number + (digit - '0') : 0;
-            }
-            key = is_number && end > start ? jinja_int(number)
-                                           : jinja_string(jinja_cut(r, text, start, end));
+            is_number &= digit >= '0' && digit <= '9' && end < start + 9;
+            number = is_number ? 10 * number + (digit - '0') : 0;
         }
-        item = jinja_member(r, item, key, true);
+        item =
+            jinja_member(r, item,
+                         path.type != JINJA_STRING  ? path
+                         : is_number && end > start ? jinja_int(number)
+                                                    : jinja_string(jinja_cut(r, text, start, end)),
+                         true);
         if (item.type == JINJA_UNDEFINED && if_missing.type != JINJA_ABSENT)
             item = if_missing;
     }

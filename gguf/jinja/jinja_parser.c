@@ -230,7 +230,7 @@ static void check_names(struct run *r, const struct node *node, bool is_conditio
         r->line = node->line;
         if ((node->kind == NODE_FILTER || node->kind == NODE_TEST) && !node->builtin &&
             (!here || is_own))
-            jinja_fail_unknown(r, node->kind == NODE_TEST ? JINJA_TEST : JINJA_FILTER,
+            jinja_need_builtin(r, node->kind == NODE_TEST ? JINJA_TEST : JINJA_FILTER,
                                node->value.text);
         for (size_t i = 0; i < JINJA_COUNT(node->parts); i++)
             check_names(r, node->parts[i], here && (!is_own || (node->kind == NODE_FOR && i == 1)));

@@ -4,7 +4,6 @@
  */
 #include "gguf/jinja/jinja_run.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -42,37 +41,37 @@ static uint32_t read_hex(struct reader *reader)
 {
     char digits[5] = "";
 
-    for (int i = 0; i < 4; i++) {
-        if (reader->at == reader->end || !isxdigit((unsigned char)*reader->at))
-            fail_at(reader, "\\u needs four hexadecimal digits");
-        digits[i] = *reader->at++;
-    }
+    for (size_t i = 0; i < 4 && reader->at + i < reader->end; i++)
+        digits[i] = reader->at[i];
+    if (strspn(digits, "0123456789abcdefABCDEF") < 4)
+        fail_at(reader, "\\u needs four hexadecimal digits");
+    reader->at += 4;
     return (uint32_t)strtoul(digits, NULL, 16);
 }
 
 static void read_escape(struct reader *reader, struct text *text)
 {
     static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
-    const char *letter =
-        reader->at < reader->end && *reader->at ? strchr(letters, *reader->at) : NULL;
+    const char *second,
+        *letter = reader->at < reader->end && *reader->at ? strchr(letters, *reader->at) : NULL;
+    uint32_t code, low = 0;
 
-    if (take(reader, "u")) {
-        uint32_t code = read_hex(reader), low = 0;
-        const char *second = reader->at;
-
-        if (code >= 0xd800 && code < 0xdc00 && take(reader, "\\u"))
-            low = read_hex(reader);
-        if (low >= 0xdc00 && low < 0xe000)
-            code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
-        else
-            reader->at = second;
-        jinja_add_char(reader->r, text, code, 0);
-    } else if (letter) {
+    if (letter) {
         jinja_add(reader->r, text, &meanings[letter - letters], 1);
         reader->at++;
-    } else {
-        fail_at(reader, "unknown escape in a string");
+        return;
     }
+    if (!take(reader, "u"))
+        fail_at(reader, "unknown escape in a string");
+    code = read_hex(reader);
+    second = reader->at;
+    if (code >= 0xd800 && code < 0xdc00 && take(reader, "\\u"))
+        low = read_hex(reader);
+    if (low >= 0xdc00 && low < 0xe000)
+        code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+    else
+        reader->at = second;
+    jinja_add_char(reader->r, text, code, 0);
 }
 
 static struct value read_string(struct reader *reader)

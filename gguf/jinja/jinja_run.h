@@ -214,11 +214,13 @@ int jinja_compare(struct run *r, const char *sign, struct value a, struct value 
 
 struct list *jinja_new_list(struct run *r, size_t room);
 void jinja_push(struct run *r, struct list *list, struct value item);
+void jinja_push_all(struct run *r, struct list *list, const struct list *items);
 struct dict *jinja_new_dict(struct run *r);
 /* Return the value of a key for reading or writing, or NULL. */
 struct value *jinja_find(struct run *r, const struct dict *dict, struct value key);
 struct value *jinja_get(struct run *r, const struct dict *dict, const char *key);
 void jinja_set(struct run *r, struct dict *dict, struct value key, struct value value);
+void jinja_set_all(struct run *r, struct dict *dict, const struct dict *entries);
 /* Return JINJA_KEYS, JINJA_VALUES or JINJA_ITEMS of a dict. */
 struct value jinja_view(struct run *r, const struct dict *dict, enum jinja_type type);
 /* Return the items of any iterable; fails for other values. A list is returned itself. */
@@ -260,7 +262,8 @@ enum { JINJA_LEFT = 1, JINJA_RIGHT = 2, JINJA_BOTH = 3 };
 /* Remove characters at some sides: those in `set`, or white space if it is NULL. */
 struct text *jinja_strip(struct run *r, const struct text *text, const struct text *set, int sides);
 
-enum jinja_case { JINJA_UPPER, JINJA_LOWER, JINJA_TITLE, JINJA_CAPITALIZED };
+/* JINJA_WORDS: the first letter of words that white space or one of -({[< divides in upper case */
+enum jinja_case { JINJA_UPPER, JINJA_LOWER, JINJA_TITLE, JINJA_CAPITALIZED, JINJA_WORDS };
 struct text *jinja_change_case(struct run *r, const struct text *text, enum jinja_case to);
 
 /* ---- values as text ---- */
@@ -313,7 +316,8 @@ extern const struct builtin jinja_text_table[], jinja_list_table[], jinja_table[
 
 /* Return a row that has all of `kinds`, or NULL. */
 const struct builtin *jinja_find_builtin(unsigned kinds, const struct text *name);
-_Noreturn void jinja_fail_unknown(struct run *r, unsigned kind, const struct text *name);
+/* The same, but fails instead of NULL. */
+const struct builtin *jinja_need_builtin(struct run *r, unsigned kind, const struct text *name);
 /* Return a value that can be called; `owner` is JINJA_ABSENT for a global function. */
 struct value jinja_function(struct run *r, const struct builtin *builtin, struct value owner);
 struct value jinja_call_builtin(struct run *r, unsigned kind, const struct builtin *builtin,

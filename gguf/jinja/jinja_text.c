@@ -208,14 +208,15 @@ struct text *jinja_strip(struct run *r, const struct text *text, const struct te
 
 /* ---- upper and lower case ---- */
 
-/* Return true if a sigma at `at` ends a word, and is thus a final sigma in lower case. */
-static bool ends_word(const struct text *text, size_t at, size_t next)
+/* Return true if a sigma at `at` ends a word that begins at or after `start`, and is thus a final
+ * sigma in lower case. */
+static bool ends_word(const struct text *text, size_t start, size_t at, size_t next)
 {
     const uint8_t *bytes = (const uint8_t *)text->bytes;
     ucs4_t character = 0;
 
     do {
-        if (at == 0)
+        if (at == start)
             return false;
         at -= (size_t)(bytes + at - u8_prev(&character, bytes + at, bytes));
     } while (uc_is_property_case_ignorable(character));
@@ -233,19 +234,28 @@ struct text *jinja_change_case(struct run *r, const struct text *text, enum jinj
 {
     struct text *result = jinja_text(r, "", 0);
     bool is_in_word = false;
+    size_t start = 0; /* of the text for ends_word() */
 
     jinja_charge(r, text->n);
     for (size_t at = 0, next; at < text->n; at = next) {
         const uint8_t *bytes = (const uint8_t *)text->bytes + at;
-        const enum jinja_case one = to < JINJA_TITLE ? to : is_in_word ? JINJA_LOWER : JINJA_TITLE;
+        enum jinja_case one = to < JINJA_TITLE ? to : is_in_word ? JINJA_LOWER : JINJA_TITLE;
         uint8_t changed[64]; /* the longest case mapping has three characters */
         size_t n = sizeof changed;
-        uint32_t character;
+        uint32_t c;
 
-        next = jinja_next_char(text, at, &character);
-        is_in_word = to == JINJA_CAPITALIZED || uc_is_property_cased(character);
-        if (one == JINJA_LOWER && character == 0x3a3) {
-            jinja_add_char(r, result, ends_word(text, at, next) ? 0x3c2 : 0x3c3, text->marks[at]);
+        next = jinja_next_char(text, at, &c);
+        if (to == JINJA_WORDS && !is_in_word) {
+            one = JINJA_UPPER;
+            start = next;
+        }
+        is_in_word =
+            to == JINJA_CAPITALIZED ||
+            (to == JINJA_WORDS ? !jinja_is_space(c) && (c > 127 || !strchr("-({[<", (int)c))
+                               : uc_is_property_cased(c));
+        if (one == JINJA_LOWER && c == 0x3a3) {
+            jinja_add_char(r, result, ends_word(text, start, at, next) ? 0x3c2 : 0x3c3,
+                           text->marks[at]);
             continue;
         }
         if (!(one == JINJA_UPPER   ? u8_toupper(bytes, next - at, NULL, NULL, changed, &n)
@@ -255,6 +265,6 @@ struct text *jinja_change_case(struct run *r, const struct text *text, enum jinj
         jinja_add(r, result, (const char *)changed, n);
         memset(result->marks + result->n - n, text->marks[at], n);
     }
-    result->is_markup = text->is_markup;
+    result->is_markup = text->is_markup && to != JINJA_WORDS;
     return result;
 }

@@ -8,51 +8,43 @@ static struct value change_case(struct run *r, const struct value *a)
     return jinja_string(jinja_change_case(r, a[0].text, (enum jinja_case)a[JINJA_VARIANT].integer));
 }
 
-/* The first letter of each word in upper case; words begin after white space and one of -({[<. */
-static struct value title(struct run *r, const struct value *a)
+/* Return the text of an argument, or NULL if it is none. */
+static const struct text *given_text(struct run *r, struct value value)
 {
-    const struct text *text = a[0].text;
-    struct text *result = jinja_text(r, "", 0);
-    size_t start = 0;
-    bool is_start = true;
-
-    for (size_t at = 0, next; at < text->n; at = next) {
-        uint32_t c;
-        bool is_break;
-
-        next = jinja_next_char(text, at, &c);
-        is_break = jinja_is_space(c) || (c < 128 && strchr("-({[<", (int)c));
-        if (is_start || is_break) {
-            jinja_add_text(r, result,
-                           jinja_change_case(r, jinja_cut(r, text, start, at), JINJA_LOWER));
-            jinja_add_text(r, result,
-                           jinja_change_case(r, jinja_cut(r, text, at, next), JINJA_UPPER));
-            start = next;
-        }
-        is_start = is_break;
-    }
-    jinja_add_text(r, result,
-                   jinja_change_case(r, jinja_cut(r, text, start, text->n), JINJA_LOWER));
-    return jinja_string(result);
+    return value.type == JINJA_ABSENT || value.type == JINJA_NONE ? NULL
+                                                                  : jinja_need_text(r, value);
 }
 
 static struct value strip(struct run *r, const struct value *a)
 {
-    const bool has_set = a[1].type != JINJA_ABSENT && a[1].type != JINJA_NONE;
-
-    return jinja_string(jinja_strip(r, a[0].text, has_set ? jinja_need_text(r, a[1]) : NULL,
-                                    (int)a[JINJA_VARIANT].integer));
+    return jinja_string(
+        jinja_strip(r, a[0].text, given_text(r, a[1]), (int)a[JINJA_VARIANT].integer));
 }
 
 /* ---- search ---- */
 
-static size_t search_last(struct run *r, const struct text *text, const struct text *part,
-                          size_t end)
+/* Return the offset of a part, or of white space if it is NULL, and its end; SIZE_MAX if there is
+ * none. */
+static size_t search(struct run *r, const struct text *text, const struct text *part, bool is_last,
+                     size_t *end)
 {
-    for (size_t at = end - part->n + 1; part->n <= end && at > 0; at--) {
-        jinja_charge(r, 1);
-        if (memcmp(text->bytes + at - 1, part->bytes, part->n) == 0)
-            return at - 1;
+    size_t at = is_last ? text->n : 0;
+
+    if (part && !is_last) {
+        at = jinja_search(r, text, part, 0);
+        *end = at + part->n;
+        return at;
+    }
+    for (; is_last || at < text->n; at = is_last ? at - 1 : *end) {
+        uint32_t c = 0;
+
+        jinja_charge(r, part ? 1 : 0);
+        *end = part ? at + part->n : at < text->n ? jinja_next_char(text, at, &c) : at;
+        if (part ? part->n <= text->n - at && memcmp(text->bytes + at, part->bytes, part->n) == 0
+                 : jinja_is_space(c))
+            return at;
+        if (at == 0 && is_last)
+            break;
     }
     return SIZE_MAX;
 }
@@ -66,13 +58,12 @@ static struct text *window(struct run *r, const struct value *a)
 static struct value find(struct run *r, const struct value *a)
 {
     const struct text *text = window(r, a);
-    const size_t at = a[JINJA_VARIANT].integer == JINJA_RIGHT
-                          ? search_last(r, text, a[1].text, text->n)
-                          : jinja_search(r, text, a[1].text, 0);
-    const size_t before = (size_t)(text->bytes - a[0].text->bytes);
+    size_t end, at = search(r, text, a[1].text, a[JINJA_VARIANT].integer == JINJA_RIGHT, &end);
 
-    return jinja_int(
-        at == SIZE_MAX ? -1 : (int64_t)jinja_chars(jinja_cut(r, a[0].text, 0, before + at)));
+    if (at == SIZE_MAX)
+        return jinja_int(-1);
+    at += (size_t)(text->bytes - a[0].text->bytes);
+    return jinja_int((int64_t)jinja_chars(jinja_cut(r, a[0].text, 0, at)));
 }
 
 /* Test whether the text starts or ends with a string, or with one of a tuple. */
@@ -81,17 +72,16 @@ static struct value has_affix(struct run *r, const struct value *a)
     const struct list one = {.items = (struct value *)&a[1], .count = 1},
                       *affixes = a[1].type == JINJA_TUPLE ? a[1].list : &one;
     const struct text *text = window(r, a);
-    bool is_there = false;
 
-    for (size_t i = 0; i < affixes->count && !is_there; i++) {
+    for (size_t i = 0; i < affixes->count; i++) {
         const struct text *affix = jinja_need_text(r, affixes->items[i]);
-        const size_t n = affix->n;
+        const size_t n = affix->n,
+                     at = a[JINJA_VARIANT].integer == JINJA_RIGHT && n <= text->n ? text->n - n : 0;
 
-        is_there = n <= text->n &&
-                   memcmp(text->bytes + (a[JINJA_VARIANT].integer == JINJA_RIGHT ? text->n - n : 0),
-                          affix->bytes, n) == 0;
+        if (n <= text->n && memcmp(text->bytes + at, affix->bytes, n) == 0)
+            return jinja_bool(true);
     }
-    return jinja_bool(is_there);
+    return jinja_bool(false);
 }
 
 static struct value replace(struct run *r, const struct value *a)
@@ -120,51 +110,26 @@ static void add_part(struct run *r, struct list *list, const struct text *text, 
     jinja_push(r, list, jinja_string(jinja_cut(r, text, start, end)));
 }
 
-/* Return the offset of the first or last white space, and the end of that character. */
-static size_t find_space(const struct text *text, bool is_last, size_t *end)
-{
-    for (size_t at = is_last ? text->n : 0, from; is_last ? at > 0 : at < text->n;
-         at = is_last ? from : *end) {
-        uint32_t c;
-
-        for (from = at - is_last; ((unsigned char)text->bytes[from] & 0xc0) == 0x80;)
-            from--;
-        *end = jinja_next_char(text, from, &c);
-        if (jinja_is_space(c))
-            return from;
-    }
-    return SIZE_MAX;
-}
-
 static struct value split(struct run *r, const struct value *a)
 {
     static const struct value backward[] = {
         {.type = JINJA_ABSENT}, {.type = JINJA_ABSENT}, {.type = JINJA_INT, .integer = -1}};
-    const bool is_last = a[JINJA_VARIANT].integer == JINJA_RIGHT,
-               is_words = a[1].type == JINJA_ABSENT || a[1].type == JINJA_NONE;
-    const struct text *separator = is_words ? a[0].text : jinja_need_text(r, a[1]),
-                      *rest = a[0].text;
+    const bool is_last = a[JINJA_VARIANT].integer == JINJA_RIGHT;
+    const struct text *separator = given_text(r, a[1]), *rest = a[0].text;
     const struct value parts = jinja_list(jinja_new_list(r, 0));
+    size_t at, end;
 
-    if (!is_words && separator->n == 0)
+    if (separator && separator->n == 0)
         jinja_fail(r, "empty separator");
     for (int64_t n = jinja_need_int(r, a[2], -1);; n--) {
-        size_t at = SIZE_MAX, end;
-
-        if (is_words)
+        if (!separator)
             rest = jinja_strip(r, rest, NULL, (int)a[JINJA_VARIANT].integer);
-        if (n != 0 && is_words)
-            at = find_space(rest, is_last, &end);
-        else if (n != 0)
-            at = is_last ? search_last(r, rest, separator, rest->n)
-                         : jinja_search(r, rest, separator, 0);
-        if (at == SIZE_MAX)
+        if (n == 0 || (at = search(r, rest, separator, is_last, &end)) == SIZE_MAX)
             break;
-        end = is_words ? end : at + separator->n;
         add_part(r, parts.list, rest, is_last ? end : 0, is_last ? rest->n : at);
         rest = jinja_cut(r, rest, is_last ? 0 : end, is_last ? at : rest->n);
     }
-    if (rest->n || !is_words)
+    if (rest->n || separator)
         add_part(r, parts.list, rest, 0, rest->n);
     return is_last ? jinja_slice(r, parts, backward) : parts;
 }
@@ -271,7 +236,7 @@ const struct builtin jinja_text_table[] = {
     {"upper", FILTER | METHOD, "", change_case, JINJA_UPPER},
     {"lower", FILTER | METHOD, "", change_case, JINJA_LOWER},
     {"capitalize", FILTER | METHOD, "", change_case, JINJA_CAPITALIZED},
-    {"title", FILTER, "", title, 0},
+    {"title", FILTER, "", change_case, JINJA_WORDS},
     {"title", METHOD, "", change_case, JINJA_TITLE},
     {"trim", FILTER, "| chars", strip, JINJA_BOTH},
     {"strip", METHOD, "| chars", strip, JINJA_BOTH},

@@ -217,6 +217,12 @@ void jinja_push(struct run *r, struct list *list, struct value item)
     list->items[list->count++] = item;
 }
 
+void jinja_push_all(struct run *r, struct list *list, const struct list *items)
+{
+    for (size_t i = 0; i < items->count; i++)
+        jinja_push(r, list, items->items[i]);
+}
+
 /* ---- dicts ---- */
 
 /* Fail for a key that Python does not hash: a list, a dict or a tuple with one of them. */
@@ -258,6 +264,12 @@ struct value *jinja_get(struct run *r, const struct dict *dict, const char *key)
     struct text text = {.bytes = (char *)key, .n = strlen(key)};
 
     return jinja_find(r, dict, jinja_string(&text));
+}
+
+void jinja_set_all(struct run *r, struct dict *dict, const struct dict *entries)
+{
+    for (size_t i = 0; i < entries->count; i++)
+        jinja_set(r, dict, entries->entries[i].key, entries->entries[i].value);
 }
 
 void jinja_set(struct run *r, struct dict *dict, struct value key, struct value value)
