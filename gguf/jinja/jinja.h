@@ -104,7 +104,7 @@ struct jinja_place {
 
 /*
  * Find the first condition on words in the text of a message, as in {% if "deploy" in
- * message.content %}: with it, a template acts on what is said. Conditions on marks, such as
- * </think>, and on the types of parts are common and not meant.
+ * message.content %}: with it, a template acts on what is said. Conditions on marks like
+ * </think> and on the types of parts are common and not meant.
  */
 bool jinja_find_word_condition(const struct jinja_template *parsed, struct jinja_place *place);

@@ -37,7 +37,8 @@ static struct node *parse_target(struct parser *p)
     return target;
 }
 
-/* Parse the filters of a block, of which the first has no "|" if `is_first_bare`, and its body. */
+/* Parse the filters and the body of a block. Before the first filter stands no "|" if
+ * `is_first_bare`. */
 static struct node *parse_capture(struct parser *p, bool is_first_bare, const char *end)
 {
     struct node *capture = jinja_make(p, NODE_CAPTURE, p->token.line, NULL, NULL), *value = capture;

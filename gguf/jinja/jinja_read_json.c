@@ -40,12 +40,14 @@ static void skip_space(struct reader *reader)
 static uint32_t read_hex(struct reader *reader)
 {
     char digits[5] = "";
+    size_t n;
 
     for (size_t i = 0; i < 4 && reader->at + i < reader->end; i++)
         digits[i] = reader->at[i];
-    if (strspn(digits, "0123456789abcdefABCDEF") < 4)
+    n = strspn(digits, "0123456789abcdefABCDEF");
+    reader->at += n;
+    if (n < 4)
         fail_at(reader, "\\u needs four hexadecimal digits");
-    reader->at += 4;
     return (uint32_t)strtoul(digits, NULL, 16);
 }
 

@@ -8,7 +8,7 @@ static struct value change_case(struct run *r, const struct value *a)
     return jinja_string(jinja_change_case(r, a[0].text, (enum jinja_case)a[JINJA_VARIANT].integer));
 }
 
-/* Return the text of an argument, or NULL if it is none. */
+/* Return the text of an argument; NULL for none. */
 static const struct text *given_text(struct run *r, struct value value)
 {
     return value.type == JINJA_ABSENT || value.type == JINJA_NONE ? NULL
