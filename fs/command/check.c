@@ -55,7 +55,8 @@ static void print_ok(const struct check *check, const struct gguf_model *model, 
 static int check_model(const struct fs_options *options, struct fs_input *input)
 {
     struct check check = {.path = input->path, .json = options->json};
-    struct gguf_report report = {.each = print_to_stdout, .user = &check, .loader = options->loader};
+    struct gguf_report report = {
+        .each = print_to_stdout, .user = &check, .loader = options->loader};
     struct gguf_model *model;
 
     if (fs_parse_input(options, input, &model, &report) == 0) {

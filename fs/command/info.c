@@ -72,12 +72,14 @@ static void add_tensor(struct layer *layer, const struct gguf_tensor *tensor)
 
 static void write_layer(struct fs_sink *sink, const struct layer *layer)
 {
-    const bool is_layer = layer->number.length_bytes > 0;
+    const struct gguf_string none = {"none", 4};
+    const struct gguf_string name = layer->number.length_bytes > 0 ? layer->number : none;
 
-    fs_sink_print(sink, "%8.*s %8" PRIu64 " %15" PRIu64 " %15" PRIu64,
-                  is_layer ? (int)layer->number.length_bytes : 4,
-                  is_layer ? layer->number.data : "none", layer->n_tensors, layer->n_elements,
-                  layer->n_bytes);
+    for (uint64_t n = name.length_bytes; n < 8; n++)
+        fs_sink_literal(sink, " ");
+    fs_sink_write(sink, name.data, name.length_bytes);
+    fs_sink_print(sink, " %8" PRIu64 " %15" PRIu64 " %15" PRIu64, layer->n_tensors,
+                  layer->n_elements, layer->n_bytes);
     if (layer->n_elements > 0)
         fs_sink_print(sink, "  %15.2f ", 8 * (double)layer->n_bytes / (double)layer->n_elements);
     else

@@ -110,6 +110,7 @@ class TestSchemas(JsonTestCase):
         jsonschema.Draft202012Validator.check_schema(schema)
         return jsonschema.Draft202012Validator(schema)
 
+    @mounting.mark("sanitize")
     def test_all_models(self):
         validators = {command: self.validator(command) for command in OF_ONE_MODEL}
         n_lines = dict.fromkeys(OF_ONE_MODEL, 0)
@@ -209,13 +210,16 @@ class TestJson(JsonTestCase):
         self.assertIn(None, [share["type"] for share in line["types"]])
 
     def test_layers(self):
-        path = self.llama().write(self.path("a.gguf"))
+        path = self.llama().tensor(b"blk.%s.d" % (b"1" * 55), [1], F32, bytes(4)).write(self.path("a.gguf"))
         line, = self.run_json(EX_OK, "info", "--layers", path)
         self.assertEqual([{"layer": 0, "n_tensors": 1, "n_elements": 4, "n_bytes": 16, "types": ["F32"]},
                           {"layer": "01", "n_tensors": 1, "n_elements": 2, "n_bytes": 8, "types": ["F32"]},
                           {"layer": 10, "n_tensors": 1, "n_elements": 32, "n_bytes": 34, "types": ["Q8_0"]},
+                          {"layer": "1" * 55, "n_tensors": 1, "n_elements": 1, "n_bytes": 4, "types": ["F32"]},
                           {"layer": None, "n_tensors": 1, "n_elements": 96, "n_bytes": 102, "types": ["Q8_0"]}],
                          line["layers"])
+        text = self.run_ggufs("--info", "--layers", path).out
+        self.assertIn("\n" + "1" * 55 + "        1               1               4            32.00  F32\n", text)
 
     def test_list_and_its_text(self):
         path = self.llama().write(self.path("a.gguf"))
