@@ -54,7 +54,8 @@ def lines_of(out):
 
 class JsonTestCase(mounting.MountTestCase):
     def run_json(self, status, command, *arguments):
-        result = self.run_ggufs(*mounting.MOUNT_OPTIONS, f"--{command}", "--json", *arguments)
+        options = [] if command == "status" else mounting.MOUNT_OPTIONS
+        result = self.run_ggufs(*options, f"--{command}", "--json", *arguments)
         self.assert_status(status, result)
         return lines_of(result.out)
 
@@ -194,7 +195,7 @@ class TestJson(JsonTestCase):
                     "types": [{"type": "Q8_0", "n_tensors": 2, "n_elements": 128, "n_bytes": 136},
                               {"type": "F32", "n_tensors": 2, "n_elements": 6, "n_bytes": 24}]}
         self.assertEqual(expected, {name: line[name] for name in expected})
-        text = self.run_ggufs("--info", path).out
+        text = self.run_ggufs(*mounting.MOUNT_OPTIONS, "--info", path).out
         for words in ("quantization    Q8_0\n", "parameters      134\n", "heads           4 to 8 (2 for keys and values)\n",
                       "experts         8 (2 used per token)\n", "chat template   yes\n",
                       "base            Base; a model without a name v1; a model without a name; "
@@ -205,7 +206,7 @@ class TestJson(JsonTestCase):
         path = dict(self.odd_models())["types"].write(self.path("b.gguf"))
         line, = self.run_json(EX_OK, "info", path)
         self.assertGreater(line["n_findings"], 0)
-        self.assertIn(line["first_finding"], self.run_ggufs("--info", path).out)
+        self.assertIn(line["first_finding"], self.run_ggufs(*mounting.MOUNT_OPTIONS, "--info", path).out)
         self.assertEqual((999, None), (line["general.file_type"], line["quantization"]))
         self.assertIn(None, [share["type"] for share in line["types"]])
 
@@ -218,14 +219,14 @@ class TestJson(JsonTestCase):
                           {"layer": "1" * 55, "n_tensors": 1, "n_elements": 1, "n_bytes": 4, "types": ["F32"]},
                           {"layer": None, "n_tensors": 1, "n_elements": 96, "n_bytes": 102, "types": ["Q8_0"]}],
                          line["layers"])
-        text = self.run_ggufs("--info", "--layers", path).out
+        text = self.run_ggufs(*mounting.MOUNT_OPTIONS, "--info", "--layers", path).out
         self.assertIn("\n" + "1" * 55 + "        1               1               4            32.00  F32\n", text)
 
     def test_list_and_its_text(self):
         path = self.llama().write(self.path("a.gguf"))
         lines = self.run_json(EX_OK, "list", path)
         self.assertEqual({path}, {line["file"] for line in lines})
-        text = self.run_ggufs("--list", path).out.splitlines()
+        text = self.run_ggufs(*mounting.MOUNT_OPTIONS, "--list", path).out.splitlines()
         self.assertEqual(text, [f"{line['n_bytes']:14d}  {line['path']}" + (f" -> {line['target']}" if line["target"] else "")
                                 for line in lines])
         line, = self.run_json(EX_OK, "list", path, "layers/10/b")
@@ -235,7 +236,7 @@ class TestJson(JsonTestCase):
     def test_several_models(self):
         """A model that cannot be read has a message, and the others their lines."""
         good, bad = self.llama().write(self.path("a.gguf")), self.write("bad.gguf", b"GGUF\3\0\0\0")
-        result = self.run_ggufs("--info", "--json", good, bad, self.path("missing"), good)
+        result = self.run_ggufs(*mounting.MOUNT_OPTIONS, "--info", "--json", good, bad, self.path("missing"), good)
         self.assert_status(EX_DATAERR, result)
         self.assertEqual([good, good], [line["file"] for line in lines_of(result.out)])
         self.assertIn(f"ggufs: {bad}: ", result.err)
