@@ -48,14 +48,30 @@ static const char *choose_template(const struct run_session *session)
     return NULL;
 }
 
-/* Set a variable to "false" if the template reads it. */
-static int switch_off(struct chat *chat, const char *name, bool *is_set,
-                      struct run_failure *failure)
+/* Switch thinking off. Fails if the prompt is the same with thinking, after the same messages. */
+static int set_no_think(struct run_conversation *conversation, bool has_messages,
+                        struct run_failure *failure)
 {
-    if (!strstr(chat->conversation.jinja, name))
-        return 0;
-    *is_set = true;
-    return run_conversation_set(&chat->conversation, name, "false", 5, failure);
+    static const char *const names[] = {"enable_thinking", "thinking"}, *const values[] = {"true",
+                                                                                           "false"};
+    struct jinja_rendering prompts[2] = {0};
+    int code = has_messages ? 0 : run_conversation_say(conversation, "user", "a", 1, failure);
+
+    for (size_t i = 0; code == 0 && i < 2; i++) {
+        for (size_t k = 0; code == 0 && k < 2; k++)
+            code =
+                run_conversation_set(conversation, names[k], values[i], strlen(values[i]), failure);
+        if (code == 0)
+            code = run_conversation_render(conversation, &prompts[i], failure);
+    }
+    if (code == 0 && strcmp(prompts[0].text, prompts[1].text) == 0)
+        code = run_fail(failure, -EINVAL,
+                        "--no-think: the chat template has no switch for thinking: "
+                        "enable_thinking and thinking change nothing");
+    jinja_rendering_free(&prompts[0]);
+    jinja_rendering_free(&prompts[1]);
+    run_conversation_cut(conversation, 0);
+    return code;
 }
 
 static int set_arguments(struct chat *chat, struct run_failure *failure)
@@ -63,7 +79,6 @@ static int set_arguments(struct chat *chat, struct run_failure *failure)
     const struct run_session *session = chat->session;
     const struct run_options *options = session->options;
     const struct gguf_buffer *messages = &session->files.messages, *tools = &session->files.tools;
-    bool can_think = false;
     int code = 0;
 
     chat->conversation.given =
@@ -78,17 +93,11 @@ static int set_arguments(struct chat *chat, struct run_failure *failure)
 
         code = run_conversation_set(&chat->conversation, name, value, strlen(value), failure);
     }
-    if (code == 0 && !options->thinks)
-        code = switch_off(chat, "enable_thinking", &can_think, failure);
-    if (code == 0 && !options->thinks)
-        code = switch_off(chat, "thinking", &can_think, failure);
-    if (code == 0 && !options->thinks && !can_think)
-        return run_fail(failure, -EINVAL,
-                        "--no-think: the chat template has no switch for thinking, neither "
-                        "enable_thinking nor thinking");
     if (code == 0 && options->system_text)
         code = run_conversation_say(&chat->conversation, "system", options->system_text,
                                     strlen(options->system_text), failure);
+    if (code == 0 && !options->thinks)
+        code = set_no_think(&chat->conversation, messages->length > 0, failure);
     return code;
 }
 
@@ -306,18 +315,15 @@ static int say(struct chat *chat, const char *text, size_t n_bytes, struct run_f
 
 /* ---- commands ---- */
 
-static int clear(struct chat *chat, const char *text, struct run_failure *failure)
+static void clear(struct chat *chat)
 {
     const bool has_system = chat->conversation.system,
                has_messages = chat->session->files.messages.length > 0;
 
-    (void)text;
-    (void)failure;
     run_conversation_cut(&chat->conversation, 0);
     run_message("the conversation begins anew%s%s",
                 has_system ? "; the system message stays: /system TEXT sets another" : "",
                 has_messages ? "; the messages of --messages stay" : "");
-    return 0;
 }
 
 static int set_system(struct chat *chat, const char *text, struct run_failure *failure)
@@ -335,13 +341,12 @@ static int set_system(struct chat *chat, const char *text, struct run_failure *f
 }
 
 /* Answer the last message again. A failure keeps the old answer. */
-static int regenerate(struct chat *chat, const char *text, struct run_failure *failure)
+static int regenerate(struct chat *chat, struct run_failure *failure)
 {
     struct run_conversation *conversation = &chat->conversation;
     char *old;
     int code;
 
-    (void)text;
     if (conversation->n_messages == 0) {
         run_message("/regen: there is no answer yet");
         return 0;
@@ -355,39 +360,41 @@ static int regenerate(struct chat *chat, const char *text, struct run_failure *f
     return code;
 }
 
-static int end_chat(struct chat *chat, const char *text, struct run_failure *failure)
-{
-    (void)chat;
-    (void)text;
-    (void)failure;
-    return -ENODATA;
-}
-
-static int help(struct chat *chat, const char *text, struct run_failure *failure);
+/* In the order of `commands`; the rest ends the chat. */
+enum { HELP, CLEAR, SYSTEM, REGEN };
 
 static const struct {
     const char *name, *help;
-    int (*run)(struct chat *chat, const char *text, struct run_failure *failure);
 } commands[] = {
-    {"/help", "print this", help},
-    {"/clear", "forget the conversation", clear},
-    {"/system", "TEXT: set the system message", set_system},
-    {"/regen", "answer the last message again", regenerate},
-    {"/exit", "end the chat, as Ctrl-D does", end_chat},
-    {"/quit", NULL, end_chat},
-    {"/bye", NULL, end_chat},
+    {"/help", "print this"},
+    {"/clear", "forget the conversation"},
+    {"/system", "TEXT: set the system message"},
+    {"/regen", "answer the last message again"},
+    {"/exit", "end the chat, as Ctrl-D does"},
+    {"/quit", NULL},
+    {"/bye", NULL},
 };
 
-static int help(struct chat *chat, const char *text, struct run_failure *failure)
+static void help(void)
 {
-    (void)chat;
-    (void)text;
-    (void)failure;
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (commands[i].help)
             run_message("%-8s %s", commands[i].name, commands[i].help);
     run_message("Ctrl-C stops an answer; a line that ends with \\ goes on with the next one");
-    return 0;
+}
+
+static int run_command(struct chat *chat, size_t command, const char *text,
+                       struct run_failure *failure)
+{
+    if (command == SYSTEM)
+        return set_system(chat, text, failure);
+    if (command == REGEN)
+        return regenerate(chat, failure);
+    if (command == HELP)
+        help();
+    if (command == CLEAR)
+        clear(chat);
+    return command > REGEN ? -ENODATA : 0;
 }
 
 /* Run a command, or answer a message. Returns 0, or -ENODATA to end the chat, or an error. */
@@ -399,7 +406,7 @@ static int take_line(struct chat *chat, struct run_failure *failure)
 
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strlen(commands[i].name) == n && strncmp(start, commands[i].name, n) == 0)
-            return commands[i].run(chat, start + n + strspn(start + n, " \t"), failure);
+            return run_command(chat, i, start + n + strspn(start + n, " \t"), failure);
     /* Not paths, which begin with a slash, too, and pasted lines. */
     if (*start == '/' && chat->session->editor && !memchr(start + 1, '/', n - 1) &&
         !strchr(start, '\n')) {

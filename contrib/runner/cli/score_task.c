@@ -1,3 +1,4 @@
+#include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/tasks.h"
 #include "contrib/runner/cli/text_output.h"
 
@@ -23,11 +24,6 @@ static size_t rows_at_once(const struct run_session *session)
     return n_fit < session->options->n_batch ? n_fit : session->options->n_batch;
 }
 
-static uint32_t little_endian(uint32_t value)
-{
-    return htole32(value);
-}
-
 /* ---- the logits of given tokens ---- */
 
 static int read_tokens(const struct run_task_files *files, struct run_ids *ids,
@@ -43,7 +39,7 @@ static int read_tokens(const struct run_task_files *files, struct run_ids *ids,
         uint32_t id;
 
         memcpy(&id, bytes.bytes + i, sizeof id);
-        if (run_ids_add(ids, (int32_t)little_endian(id)) < 0)
+        if (run_ids_add(ids, (int32_t)le32toh(id)) < 0)
             code = run_fail_memory(failure);
     }
     gguf_buffer_free(&bytes);
@@ -67,7 +63,7 @@ static int write_logits(struct run_session *session, const struct run_ids *ids, 
             uint32_t bits;
 
             memcpy(&bits, &rows[i], sizeof bits);
-            bits = little_endian(bits);
+            bits = htole32(bits);
             memcpy(&rows[i], &bits, sizeof bits);
         }
         if (code == 0 &&
@@ -203,7 +199,6 @@ static int score_text(struct run_session *session, struct run_ids *ids, size_t n
 {
     const int32_t bos = run_tokenizer_special(session->tokenizer)->bos;
     const bool begins_with_bos = ids->list[0] == bos;
-    const bool is_terminal = isatty(STDERR_FILENO);
     const size_t n_windows = ids->n / n_window;
     float *rows = calloc(rows_at_once(session) * session->n_vocab, sizeof *rows);
     int code = 0;
@@ -216,12 +211,11 @@ static int score_text(struct run_session *session, struct run_ids *ids, size_t n
         if (begins_with_bos)
             tokens[0] = bos;
         code = score_window(session, tokens, n_window, rows, score, failure);
-        if (code == 0 && is_terminal)
-            fprintf(stderr, "\r\033[Kwindow %zu of %zu, perplexity %.4f", i + 1, n_windows,
-                    exp(score->sum / (double)score->n));
+        if (code == 0)
+            run_message_progress("window %zu of %zu, perplexity %.4f", i + 1, n_windows,
+                                 exp(score->sum / (double)score->n));
     }
-    if (is_terminal)
-        fputs("\r\033[K", stderr);
+    run_message_progress("%s", "");
     free(rows);
     return code;
 }

@@ -115,10 +115,10 @@ static int show(const struct run_output *output, const char *bytes, size_t lengt
 static void switch_dim(struct run_output *output)
 {
     const char *mark = output->is_dim ? output->dims_until : output->dims_after;
-    const char *from = output->raw.bytes + output->switched;
 
     if (mark && output->raw.bytes &&
-        memmem(from, output->raw.length - output->switched, mark, strlen(mark))) {
+        memmem(output->raw.bytes + output->switched, output->raw.length - output->switched, mark,
+               strlen(mark))) {
         output->is_dim = !output->is_dim;
         output->switched = output->raw.length;
     }

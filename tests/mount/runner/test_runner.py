@@ -523,6 +523,10 @@ class TestChat(RunnerTestCase):
         self.assertIn("the chat template, line 1: no; change --system, or --chat-template", err)
         err = self.refused(EX_DATAERR, "-i", "--no-think", self.model, given=b"a\n")
         self.assertIn("no switch for thinking", err)
+        word = self.write("word.jinja", b"{# enable_thinking #}{{ messages[0].thinking }}{{ messages[0].content }}")
+        for said in (("-i",), ("--messages", self.write("said.json", b'[{"role": "user", "content": "a"}]'))):
+            err = self.refused(EX_DATAERR, *said, "--no-think", "--chat-template", word, self.model, given=b"a\n")
+            self.assertIn("no switch for thinking", err)
 
     def test_sampling_of_the_model(self):
         """The model's recommendation is the default; options win."""
