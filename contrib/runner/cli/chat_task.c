@@ -317,13 +317,11 @@ static int say(struct chat *chat, const char *text, size_t n_bytes, struct run_f
 
 static void clear(struct chat *chat)
 {
-    const bool has_system = chat->conversation.system,
-               has_messages = chat->session->files.messages.length > 0;
-
     run_conversation_cut(&chat->conversation, 0);
-    run_message("the conversation begins anew%s%s",
-                has_system ? "; the system message stays: /system TEXT sets another" : "",
-                has_messages ? "; the messages of --messages stay" : "");
+    run_message(
+        "the conversation begins anew%s%s",
+        chat->conversation.system ? "; the system message stays: /system TEXT sets another" : "",
+        chat->session->files.messages.length > 0 ? "; the messages of --messages stay" : "");
 }
 
 static int set_system(struct chat *chat, const char *text, struct run_failure *failure)

@@ -264,7 +264,7 @@ static int read_part(struct run_line_editor *editor, struct gguf_buffer *line)
 int run_line_editor_read(struct run_line_editor *editor, struct gguf_buffer *line)
 {
     HistEvent event;
-    int code;
+    int code = 0;
 
     fputs(ASK_FOR_MARKS, stderr);
     is_continued = 0;
