@@ -33,11 +33,20 @@ static struct value lookup(struct run *r, struct value name)
 static void assign(struct run *r, const struct node *target, struct value value)
 {
     const struct text *name = target->value.text;
+    struct dict *variables = &r->scope->variables;
     const struct list *items;
     size_t n = 0;
 
-    if (target->kind == NODE_NAME) {
-        jinja_set(r, &r->scope->variables, target->value, value);
+    if (target->kind == NODE_TUPLE) {
+        items = jinja_items(r, value);
+        for (const struct node *item = target->a; item; item = item->next)
+            n++;
+        if (n != items->count)
+            jinja_fail(r, "%s values to unpack (expected %zu, got %zu)",
+                       n > items->count ? "not enough" : "too many", n, items->count);
+        n = 0;
+        for (const struct node *item = target->a; item; item = item->next)
+            assign(r, item, items->items[n++]);
         return;
     }
     if (target->kind == NODE_ATTRIBUTE) {
@@ -45,22 +54,10 @@ static void assign(struct run *r, const struct node *target, struct value value)
 
         if (owner.type != JINJA_NAMESPACE)
             jinja_fail(r, "cannot assign attribute on non-namespace object");
-        if (name->bytes[0] == '_')
-            jinja_fail(
-                r, "a namespace cannot have the attribute '%.*s', which starts with an underscore",
-                JINJA_SHORT(name));
-        jinja_set(r, owner.dict, target->value, value);
-        return;
+        jinja_need_public(r, name);
+        variables = owner.dict;
     }
-    items = jinja_items(r, value);
-    for (const struct node *item = target->a; item; item = item->next)
-        n++;
-    if (n != items->count)
-        jinja_fail(r, "%s values to unpack (expected %zu, got %zu)",
-                   n > items->count ? "not enough" : "too many", n, items->count);
-    n = 0;
-    for (const struct node *item = target->a; item; item = item->next)
-        assign(r, item, items->items[n++]);
+    jinja_set(r, variables, target->value, value);
 }
 
 /* Run a body in a scope of its own and return its output. */
@@ -281,24 +278,20 @@ static struct value evaluate_filter(struct run *r, const struct node *node)
 
 static struct value evaluate_items(struct run *r, const struct node *node)
 {
-    struct value value = jinja_list(jinja_new_list(r, 0));
+    const bool is_dict = node->kind == NODE_DICT;
+    struct value result =
+        is_dict ? jinja_dict(jinja_new_dict(r)) : jinja_list(jinja_new_list(r, 0));
 
-    value.type = node->kind == NODE_LIST ? JINJA_LIST : JINJA_TUPLE;
-    for (const struct node *item = node->a; item; item = item->next)
-        jinja_push(r, value.list, jinja_evaluate(r, item));
-    return value;
-}
+    result.type = node->kind == NODE_TUPLE ? JINJA_TUPLE : result.type;
+    for (const struct node *item = node->a; item; item = item->next) {
+        const struct value value = jinja_evaluate(r, is_dict ? item->a : item);
 
-static struct value evaluate_dict(struct run *r, const struct node *node)
-{
-    const struct value value = jinja_dict(jinja_new_dict(r));
-
-    for (const struct node *pair = node->a; pair; pair = pair->next) {
-        const struct value key = jinja_evaluate(r, pair->a);
-
-        jinja_set(r, value.dict, key, jinja_evaluate(r, pair->b));
+        if (is_dict)
+            jinja_set(r, result.dict, value, jinja_evaluate(r, item->b));
+        else
+            jinja_push(r, result.list, value);
     }
-    return value;
+    return result;
 }
 
 static struct value evaluate_comparison(struct run *r, const struct node *node)
@@ -318,14 +311,13 @@ static struct value evaluate_comparison(struct run *r, const struct node *node)
 static struct value evaluate_item(struct run *r, const struct node *node)
 {
     const struct value owner = jinja_evaluate(r, node->a);
-    const struct node *index = node->b, *const parts[] = {index->a, index->b, index->c};
-    struct value bounds[3] = {jinja_absent, jinja_absent, jinja_absent};
+    const struct node *index = node->b;
+    struct value bounds[3];
 
     if (index->kind != NODE_SLICE)
         return jinja_member(r, owner, jinja_evaluate(r, index), true);
     for (size_t i = 0; i < 3; i++)
-        if (parts[i])
-            bounds[i] = jinja_evaluate(r, parts[i]);
+        bounds[i] = index->parts[i] ? jinja_evaluate(r, index->parts[i]) : jinja_absent;
     return jinja_slice(r, owner, bounds);
 }
 
@@ -363,9 +355,8 @@ static struct value evaluate(struct run *r, const struct node *node)
         return lookup(r, node->value);
     case NODE_TUPLE:
     case NODE_LIST:
-        return evaluate_items(r, node);
     case NODE_DICT:
-        return evaluate_dict(r, node);
+        return evaluate_items(r, node);
     case NODE_BINARY:
         value = jinja_evaluate(r, node->a);
         return jinja_binary(r, node->op, value, jinja_evaluate(r, node->b));

@@ -72,20 +72,14 @@ struct text *jinja_percent_format(struct run *r, const struct text *format, stru
     size_t used = 0;
 
     for (size_t at = 0; at < format->n;) {
-        const char *percent = memchr(format->bytes + at, '%', format->n - at);
-        const size_t end = percent ? (size_t)(percent - format->bytes) : format->n;
+        const size_t start = at++;
 
-        jinja_add_part(r, out, format, at, end);
-        at = end + 1;
-        if (!percent)
-            break;
-        if (take(format, &at, '%')) {
-            jinja_add_string(r, out, "%");
-            continue;
-        }
-        if (used == list->count)
+        if (format->bytes[start] != '%' || take(format, &at, '%'))
+            jinja_add_part(r, out, format, start, start + 1);
+        else if (used == list->count)
             jinja_fail(r, "not enough arguments for format string");
-        add_value(r, out, format, &at, list->items[used++]);
+        else
+            add_value(r, out, format, &at, list->items[used++]);
     }
     if (used < list->count && !is_named)
         jinja_fail(r, "not all arguments converted during string formatting");

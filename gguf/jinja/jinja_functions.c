@@ -241,6 +241,14 @@ static struct value range(struct run *r, const struct value *a)
     return result;
 }
 
+void jinja_need_public(struct run *r, const struct text *name)
+{
+    if (name->n && name->bytes[0] == '_')
+        jinja_fail(r,
+                   "a namespace cannot have the attribute '%.*s', which starts with an underscore",
+                   JINJA_SHORT(name));
+}
+
 /* Make a dict, or a namespace, whose members do not start with an underscore. */
 static struct value make_dict(struct run *r, const struct value *a)
 {
@@ -256,15 +264,9 @@ static struct value make_dict(struct run *r, const struct value *a)
     if (n_given && given->type == JINJA_DICT)
         jinja_set_all(r, result.dict, given->dict);
     jinja_set_all(r, result.dict, a[2].dict);
-    for (size_t i = 0; result.type == JINJA_NAMESPACE && i < result.dict->count; i++) {
-        const struct value key = result.dict->entries[i].key;
-
-        if (key.type == JINJA_STRING && key.text->n && key.text->bytes[0] == '_')
-            jinja_fail(r,
-                       "Chat templates cannot store underscore-prefixed attributes on a namespace, "
-                       "but got '%.*s'",
-                       JINJA_SHORT(key.text));
-    }
+    for (size_t i = 0; result.type == JINJA_NAMESPACE && i < result.dict->count; i++)
+        if (result.dict->entries[i].key.type == JINJA_STRING)
+            jinja_need_public(r, result.dict->entries[i].key.text);
     return result;
 }
 

@@ -25,23 +25,23 @@ static struct value length(struct run *r, const struct value *a)
 
 static struct value first(struct run *r, const struct value *a)
 {
-    struct generator all = {.source = a[0]};
+    struct generator all = {.source = a[0]}, *items = &all;
     struct value item;
 
-    if (a[0].type != JINJA_GENERATOR)
+    if (a[0].type == JINJA_GENERATOR)
+        items = a[0].generator;
+    else
         all.items = jinja_items(r, a[0]);
-    return jinja_generate(r, a[0].type == JINJA_GENERATOR ? a[0].generator : &all, &item)
-               ? item
-               : jinja_missing(r, "No first item, sequence was empty.");
+    return jinja_generate(r, items, &item) ? item
+                                           : jinja_missing(r, "No first item, sequence was empty.");
 }
 
 static struct value last(struct run *r, const struct value *a)
 {
-    const struct list *items;
+    const struct list *items = a[0].type == JINJA_GENERATOR ? NULL : jinja_items(r, a[0]);
 
-    if (a[0].type == JINJA_GENERATOR)
+    if (!items)
         jinja_fail(r, "'generator' object is not reversible");
-    items = jinja_items(r, a[0]);
     return items->count ? items->items[items->count - 1]
                         : jinja_missing(r, "No last item, sequence was empty.");
 }

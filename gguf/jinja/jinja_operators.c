@@ -147,10 +147,9 @@ static bool contains(struct run *r, struct value container, struct value item)
     if (container.type < JINJA_LIST && container.type != JINJA_UNDEFINED)
         jinja_fail(r, "argument of type '%s' is not iterable", jinja_type_name(container));
     items = jinja_items(r, container);
-    for (size_t i = 0; i < items->count; i++) {
+    for (size_t i = 0; i < items->count; i++)
         if (jinja_equal(r, items->items[i], item))
             return true;
-    }
     return false;
 }
 
@@ -198,6 +197,11 @@ static struct value find_attribute(struct run *r, struct value owner, struct val
     return found ? *found : jinja_absent;
 }
 
+static bool has_index(struct value value)
+{
+    return value.type >= JINJA_STRING && value.type <= JINJA_RANGE;
+}
+
 static int64_t length_of(struct value value)
 {
     return (int64_t)(value.type == JINJA_STRING ? jinja_chars(value.text) : value.list->count);
@@ -219,8 +223,7 @@ static struct value find_element(struct run *r, struct value owner, struct value
 
     if (owner.type == JINJA_DICT && key.type <= JINJA_STRING)
         found = jinja_find(r, owner.dict, key);
-    if (found || !jinja_is_integer(key) ||
-        (owner.type != JINJA_STRING && !jinja_is_sequence(owner)))
+    if (found || !jinja_is_integer(key) || !has_index(owner))
         return found ? *found : jinja_absent;
     n = length_of(owner);
     i = key.integer < 0 ? key.integer + n : key.integer;
@@ -265,7 +268,7 @@ struct value jinja_slice(struct run *r, struct value owner, const struct value b
     int64_t n, low, high, first, last;
 
     jinja_need_defined(r, owner);
-    if (!is_text && !jinja_is_sequence(owner))
+    if (!has_index(owner))
         jinja_fail(r,
                    owner.type == JINJA_DICT ? "unhashable type: 'slice'"
                                             : "'%s' object is not subscriptable",

@@ -175,12 +175,6 @@ void jinja_enter(struct run *r, unsigned limit);
 
 static const struct value jinja_absent = {.type = JINJA_ABSENT}, jinja_none = {.type = JINJA_NONE};
 
-/* Return true for JINJA_LIST, JINJA_TUPLE and JINJA_RANGE, which have an order and an index. */
-static inline bool jinja_is_sequence(struct value value)
-{
-    return value.type >= JINJA_LIST && value.type <= JINJA_RANGE;
-}
-
 static inline bool jinja_is_integer(struct value value)
 {
     return value.type == JINJA_INT || value.type == JINJA_BOOL;
@@ -318,6 +312,8 @@ extern const struct builtin jinja_text_table[], jinja_list_table[], jinja_table[
 const struct builtin *jinja_find_builtin(unsigned kinds, const struct text *name);
 /* The same, but fails instead of NULL. */
 const struct builtin *jinja_need_builtin(struct run *r, unsigned kind, const struct text *name);
+/* Fail for a name that a namespace cannot have. */
+void jinja_need_public(struct run *r, const struct text *name);
 /* Return a value that can be called; `owner` is JINJA_ABSENT for a global function. */
 struct value jinja_function(struct run *r, const struct builtin *builtin, struct value owner);
 struct value jinja_call_builtin(struct run *r, unsigned kind, const struct builtin *builtin,

@@ -285,8 +285,8 @@ void jinja_set(struct run *r, struct dict *dict, struct value key, struct value 
 
         dict->room = old.room ? 2 * old.room : 4;
         dict->entries = jinja_alloc(r, dict->room * sizeof *dict->entries);
-        for (size_t i = 0; i < old.count; i++)
-            dict->entries[i] = old.entries[i];
+        if (old.count)
+            memcpy(dict->entries, old.entries, old.count * sizeof *old.entries);
     }
     dict->entries[dict->count++] = (struct entry){key, value};
 }
