@@ -246,21 +246,21 @@ static const struct text *render(struct run *r, const struct jinja_template *par
 /* Copy the text and its spans to memory of the caller. */
 static bool copy_rendering(const struct text *text, struct jinja_rendering *rendering)
 {
-    size_t n_spans = 0;
+    size_t n_spans = 1;
+    bool is_marked = false;
 
-    for (size_t i = 0; i < text->n; i++)
-        n_spans += text->marks[i] && (i == 0 || !text->marks[i - 1]);
-    rendering->text = malloc(text->n + 1);
-    rendering->spans = malloc((n_spans + 1) * sizeof *rendering->spans);
+    for (size_t i = 1; i < text->n; i++)
+        n_spans += text->marks[i] > text->marks[i - 1];
+    rendering->text = calloc(text->n + 1, 1);
+    rendering->spans = malloc(n_spans * sizeof *rendering->spans);
     if (!rendering->text || !rendering->spans) {
         jinja_rendering_free(rendering);
         return false;
     }
     memcpy(rendering->text, text->bytes, text->n);
-    rendering->text[text->n] = '\0';
     rendering->text_bytes = text->n;
-    for (size_t i = 0; i < text->n; i++) {
-        if (text->marks[i] && (i == 0 || !text->marks[i - 1]))
+    for (size_t i = 0; i < text->n; is_marked = text->marks[i++]) {
+        if (text->marks[i] && !is_marked)
             rendering->spans[rendering->n_spans++].start = i;
         if (text->marks[i])
             rendering->spans[rendering->n_spans - 1].end = i + 1;

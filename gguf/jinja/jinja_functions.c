@@ -105,16 +105,17 @@ static struct value default_(struct run *r, const struct value *a)
 
 static struct value tojson(struct run *r, const struct value *a)
 {
-    const bool has_indent = jinja_is_integer(a[2]) || a[2].type == JINJA_STRING;
-    struct jinja_json_style style = {jinja_truth(a[1]), jinja_truth(a[4]), NULL,
-                                     jinja_text(r, ", ", has_indent ? 1 : 2),
-                                     jinja_text(r, ": ", 2)};
-    struct text *indent = jinja_text(r, "", 0);
+    struct text *indent = a[2].type == JINJA_STRING ? a[2].text : NULL;
+    struct jinja_json_style style = {.is_ascii = jinja_truth(a[1]),
+                                     .has_sorted_keys = jinja_truth(a[4])};
 
-    if (jinja_is_integer(a[2]))
+    if (jinja_is_integer(a[2])) {
+        indent = jinja_text(r, "", 0);
         jinja_add_times(r, indent, jinja_text(r, " ", 1), a[2].integer);
-    if (has_indent)
-        style.indent = jinja_is_integer(a[2]) ? indent : a[2].text;
+    }
+    style.indent = indent;
+    style.item_separator = jinja_text(r, ", ", indent ? 1 : 2);
+    style.key_separator = jinja_text(r, ": ", 2);
     if (a[3].type != JINJA_ABSENT && a[3].type != JINJA_NONE) {
         const struct list *separators = jinja_items(r, a[3]);
 

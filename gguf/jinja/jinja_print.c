@@ -22,11 +22,11 @@ static void add_float(const struct printer *p, double number)
     int exponent, n, precision = 0;
 
     if (!isfinite(number)) {
-        jinja_add_string(p->r, p->out, number < 0 ? "-" : "");
-        jinja_add_string(p->r, p->out,
-                         isnan(number) ? p->json ? "NaN" : "nan"
-                         : p->json     ? "Infinity"
-                                       : "inf");
+        snprintf(digits, sizeof digits, "%s%s", number < 0 ? "-" : "",
+                 isnan(number) ? p->json ? "NaN" : "nan"
+                 : p->json     ? "Infinity"
+                               : "inf");
+        jinja_add_string(p->r, p->out, digits);
         return;
     }
     do
@@ -146,20 +146,10 @@ static void add_items(const struct printer *p, struct value value, int64_t level
     jinja_add_string(p->r, p->out, brackets[type][1]);
 }
 
-/* Return the word of a value, or NULL. */
-static const char *word_of(struct value value, bool json)
-{
-    if (value.type == JINJA_NONE)
-        return json ? "null" : "None";
-    if (value.type == JINJA_BOOL)
-        return value.integer ? json ? "true" : "True" : json ? "false" : "False";
-    return value.type == JINJA_UNDEFINED ? "Undefined" : NULL;
-}
-
 static void add_value(const struct printer *p, struct value value, int64_t level)
 {
     const bool is_markup = value.type == JINJA_STRING && value.text->is_markup && !p->json;
-    const char *word = word_of(value, p->json);
+    const char *text = "";
     char digits[32];
 
     jinja_charge(p->r, 1);
@@ -167,11 +157,15 @@ static void add_value(const struct printer *p, struct value value, int64_t level
     if (p->json &&
         (value.type == JINJA_UNDEFINED || (value.type > JINJA_TUPLE && value.type != JINJA_DICT)))
         jinja_fail(p->r, "Object of type %s is not JSON serializable", jinja_type_name(value));
-    if (word) {
-        jinja_add_string(p->r, p->out, word);
+    if (value.type == JINJA_UNDEFINED) {
+        text = "Undefined";
+    } else if (value.type == JINJA_NONE) {
+        text = p->json ? "null" : "None";
+    } else if (value.type == JINJA_BOOL) {
+        text = value.integer ? p->json ? "true" : "True" : p->json ? "false" : "False";
     } else if (value.type == JINJA_INT) {
         snprintf(digits, sizeof digits, "%" PRId64, value.integer);
-        jinja_add_string(p->r, p->out, digits);
+        text = digits;
     } else if (value.type == JINJA_BIG) {
         jinja_add_text(p->r, p->out, value.text);
     } else if (value.type == JINJA_FLOAT) {
@@ -179,12 +173,13 @@ static void add_value(const struct printer *p, struct value value, int64_t level
     } else if (value.type == JINJA_STRING) {
         jinja_add_string(p->r, p->out, is_markup ? "Markup(" : "");
         add_quoted(p, value.text);
-        jinja_add_string(p->r, p->out, is_markup ? ")" : "");
+        text = is_markup ? ")" : "";
     } else if (value.type <= JINJA_NAMESPACE && brackets[value.type][0]) {
         add_items(p, value, level);
     } else {
         jinja_fail(p->r, "a value of type %s has no text", jinja_type_name(value));
     }
+    jinja_add_string(p->r, p->out, text);
     p->r->depth--;
 }
 
