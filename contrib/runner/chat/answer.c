@@ -251,9 +251,9 @@ void run_json_print_string(FILE *out, const char *bytes, size_t n_bytes)
     fputc('"', out);
 }
 
-void run_answer_print(const struct run_answer *answer, FILE *out)
+void run_answer_print(const struct run_answer *answer, const char *role, FILE *out)
 {
-    fputs("{\"role\":\"assistant\",\"content\":", out);
+    fprintf(out, "{\"role\":\"%s\",\"content\":", role);
     run_json_print_string(out, answer->content.bytes, answer->content.length);
     if (answer->thoughts.length > 0) {
         fputs(",\"reasoning_content\":", out);

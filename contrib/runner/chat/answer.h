@@ -48,8 +48,8 @@ int run_answer_parse(const char *jinja, const char *text, size_t n_bytes,
                      struct run_answer *answer);
 void run_answer_free(struct run_answer *answer);
 
-/* Print the answer as a JSON object, a message of the role "assistant" as OpenAI's API has it. */
-void run_answer_print(const struct run_answer *answer, FILE *out);
+/* Print the answer as a JSON object, a message as OpenAI's API has it. */
+void run_answer_print(const struct run_answer *answer, const char *role, FILE *out);
 
 /*
  * Print a JSON string. All control characters are escaped, also those that JSON allows, because the

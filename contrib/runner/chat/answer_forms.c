@@ -87,7 +87,7 @@ static bool is_named(const cJSON *key, const char *name, const char *other)
 static int add_object(struct run_reader *reader, struct run_answer *answer)
 {
     cJSON *name = NULL, *arguments = NULL;
-    struct run_reader text = {NULL, NULL}, raw;
+    struct run_reader text = {NULL, NULL}, raw = {NULL, NULL};
     const char *called, *said;
     bool is_object;
     int result = 0;

@@ -25,24 +25,6 @@ static int fail_template(struct run_failure *failure, const struct jinja_error *
         place, error->text, given ? "change " : "", given ? given : "", given ? ", or " : "");
 }
 
-/* Return `before`, a text as a JSON string, and `after`, or NULL. */
-static char *json_of(const char *before, const char *text, size_t n_bytes, const char *after)
-{
-    char *json = NULL;
-    size_t length;
-    FILE *out = open_memstream(&json, &length);
-
-    if (!out)
-        return NULL;
-    fputs(before, out);
-    run_json_print_string(out, text, n_bytes);
-    fputs(after, out);
-    if (fclose(out) == 0)
-        return json;
-    free(json);
-    return NULL;
-}
-
 /* Set the variables of the special tokens. One that the model lacks stays undefined. */
 static int set_tokens(struct run_conversation *conversation, const struct run_tokenizer *tokenizer,
                       struct run_failure *failure)
@@ -196,57 +178,54 @@ int run_conversation_begin_with(struct run_conversation *conversation,
                      : code;
 }
 
-/* Add a message, a list of one, which becomes the conversation's; NULL if out of memory. */
-static int add(struct run_conversation *conversation, char *list, struct run_failure *failure)
-{
-    char **grown = gguf_grow(conversation->messages, &conversation->messages_room,
-                             conversation->n_messages + 1, sizeof *grown);
-
-    if (grown)
-        conversation->messages = grown;
-    if (!grown || !list) {
-        free(list);
-        return run_fail_memory(failure);
-    }
-    grown[conversation->n_messages++] = list;
-    return 0;
-}
-
-int run_conversation_add(struct run_conversation *conversation, const struct run_answer *answer,
-                         struct run_failure *failure)
+/* Return a message as a list of one in JSON, or NULL if out of memory. */
+static char *list_of(const char *role, const struct run_answer *message)
 {
     char *list = NULL;
     size_t length;
     FILE *out = open_memstream(&list, &length);
 
-    if (out) {
-        fputc('[', out);
-        run_answer_print(answer, out);
-        fputc(']', out);
-    }
-    if (out && fclose(out) != 0) {
-        free(list);
-        list = NULL;
-    }
-    return add(conversation, list, failure);
+    if (!out)
+        return NULL;
+    fputc('[', out);
+    run_answer_print(message, role, out);
+    fputc(']', out);
+    if (fclose(out) == 0)
+        return list;
+    free(list);
+    return NULL;
+}
+
+int run_conversation_add(struct run_conversation *conversation, const char *role,
+                         const struct run_answer *message, struct run_failure *failure)
+{
+    char **grown = gguf_grow(conversation->messages, &conversation->messages_room,
+                             conversation->n_messages + 1, sizeof *grown);
+
+    if (!grown)
+        return run_fail_memory(failure);
+    conversation->messages = grown;
+    grown[conversation->n_messages] = list_of(role, message);
+    if (!grown[conversation->n_messages])
+        return run_fail_memory(failure);
+    conversation->n_messages++;
+    return 0;
 }
 
 int run_conversation_say(struct run_conversation *conversation, const char *role, const char *text,
                          size_t n_bytes, struct run_failure *failure)
 {
-    char before[80], *list;
+    const struct run_answer message = {.content = {.bytes = (char *)text, .length = n_bytes}};
 
-    if (strcmp(role, "system") == 0 && conversation->has_system_elsewhere)
+    if (strcmp(role, "system") != 0)
+        return run_conversation_add(conversation, role, &message, failure);
+    if (conversation->has_system_elsewhere)
         return run_fail_elsewhere(failure, -EINVAL,
                                   "--messages has a system message already: change it there, or "
                                   "remove it and give --system");
-    snprintf(before, sizeof before, "[{\"role\":\"%s\",\"content\":", role);
-    list = json_of(before, text, n_bytes, "}]");
-    if (strcmp(role, "system") != 0)
-        return add(conversation, list, failure);
     free(conversation->system);
-    conversation->system = list;
-    return list ? 0 : run_fail_memory(failure);
+    conversation->system = list_of(role, &message);
+    return conversation->system ? 0 : run_fail_memory(failure);
 }
 
 void run_conversation_cut(struct run_conversation *conversation, size_t n)

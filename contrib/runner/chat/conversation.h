@@ -53,9 +53,9 @@ int run_conversation_begin_with(struct run_conversation *conversation,
 int run_conversation_say(struct run_conversation *conversation, const char *role, const char *text,
                          size_t n_bytes, struct run_failure *failure);
 
-/* Add an answer. */
-int run_conversation_add(struct run_conversation *conversation, const struct run_answer *answer,
-                         struct run_failure *failure);
+/* Add a message of another role. Returns 0 or -ENOMEM. */
+int run_conversation_add(struct run_conversation *conversation, const char *role,
+                         const struct run_answer *message, struct run_failure *failure);
 
 /* Drop all but the first `n` of the messages that were added. */
 void run_conversation_cut(struct run_conversation *conversation, size_t n);

@@ -247,10 +247,10 @@ static int add_answer(struct chat *chat, struct run_failure *failure)
     code =
         run_answer_parse(chat->conversation.jinja, text + has_space, output->raw.length - has_space,
                          chat->marks, chat->begins_in_thoughts, has_tools, &answer);
-    code = code == 0 ? run_conversation_add(&chat->conversation, &answer, failure)
+    code = code == 0 ? run_conversation_add(&chat->conversation, "assistant", &answer, failure)
                      : run_fail_memory(failure);
     if (code == 0 && session->options->is_json) {
-        run_answer_print(&answer, stdout);
+        run_answer_print(&answer, "assistant", stdout);
         putchar('\n');
         code = run_flush_stdout(failure);
     }
@@ -269,10 +269,7 @@ static int answer(struct chat *chat, struct run_failure *failure)
     if (code < 0)
         return code;
     run_output_begin(output, true);
-    if (chat->marks) {
-        output->dims_after = chat->marks->begin;
-        output->dims_until = chat->marks->end;
-    }
+    output->marks = chat->marks;
     output->is_dim = chat->begins_in_thoughts;
     run_signals_clear_interrupt();
     code = feed(chat, failure);

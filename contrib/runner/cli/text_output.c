@@ -114,7 +114,8 @@ static int show(const struct run_output *output, const char *bytes, size_t lengt
 /* Look for the text that begins or ends dimmed text. */
 static void switch_dim(struct run_output *output)
 {
-    const char *mark = output->is_dim ? output->dims_until : output->dims_after;
+    const struct run_thought_marks *marks = output->marks;
+    const char *mark = !marks ? NULL : output->is_dim ? marks->end : marks->begin;
 
     if (mark && output->raw.bytes &&
         memmem(output->raw.bytes + output->switched, output->raw.length - output->switched, mark,

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "contrib/runner/chat/answer.h"
 #include "contrib/runner/tokenizer/tokenizer.h"
 #include "gguf/support/arrays.h"
 
@@ -32,9 +33,7 @@ struct run_output {
     const char *const *stops;
     size_t n_stops;
 
-    /* The text after the first of these is shown dimmed on a terminal, until the second; or NULL.
-     */
-    const char *dims_after, *dims_until;
+    const struct run_thought_marks *marks; /* between them, text is dimmed on a terminal; or NULL */
     bool is_dim;
     size_t switched; /* the length of `raw` when is_dim changed */
 

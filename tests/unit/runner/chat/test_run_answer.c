@@ -23,7 +23,7 @@ static void expect(const char *jinja, const char *prompt, const char *text, cons
     FILE *out = open_memstream(&json, &length);
 
     cr_assert_eq(run_answer_parse(jinja, text, strlen(text), marks, is_begun, true, &answer), 0);
-    run_answer_print(&answer, out);
+    run_answer_print(&answer, "assistant", out);
     cr_assert_eq(fclose(out), 0);
     cr_expect_str_eq(json, expected, "%s: %s", text, json);
     free(json);

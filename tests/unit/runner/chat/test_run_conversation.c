@@ -131,7 +131,8 @@ Test(run_conversation, messages)
 
     cr_assert_eq(run_conversation_set(&conversation, NULL, given, strlen(given), &failure), 0);
     say(&conversation, "user", "\"\\\n\x01");
-    cr_assert_eq(run_conversation_add(&conversation, &(struct run_answer){0}, &failure), 0);
+    cr_assert_eq(
+        run_conversation_add(&conversation, "assistant", &(struct run_answer){0}, &failure), 0);
     expect(&conversation, "u1u\"\\\n\x01"
                           "a[2]True");
     run_conversation_cut(&conversation, 1);
@@ -150,8 +151,8 @@ Test(run_conversation, arguments_of_calls)
         begin("{{ 'x' + messages[0].tool_calls[0].function.arguments }}");
     struct run_failure failure;
 
-    cr_assert_eq(run_conversation_add(&object, &answer, &failure), 0);
-    cr_assert_eq(run_conversation_add(&text, &answer, &failure), 0);
+    cr_assert_eq(run_conversation_add(&object, "assistant", &answer, &failure), 0);
+    cr_assert_eq(run_conversation_add(&text, "assistant", &answer, &failure), 0);
     expect(&object, "1");
     expect(&text, "x{\"k\":1}");
     run_conversation_close(&object);
