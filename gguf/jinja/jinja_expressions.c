@@ -68,7 +68,7 @@ struct node *jinja_make_value(struct parser *p, enum node_kind kind, unsigned li
 
     node->value = value;
     if (value.type == JINJA_STRING) { /* complete here, as threads may share the template */
-        jinja_chars(value.text);
+        jinja_chars(p->r, value.text);
         value.text->buffer = NULL;
     }
     return node;

@@ -48,7 +48,7 @@ static void add_value(struct run *r, struct text *out, const struct text *format
         (value.type == JINJA_FLOAT && !(fabs(number) < (type == 'd' ? 0x1p63 : INFINITY))))
         fail_format(r, format);
     if (text)
-        jinja_add_times(r, out, jinja_text(r, " ", 1), width - (int64_t)jinja_chars(text));
+        jinja_add_times(r, out, jinja_text(r, " ", 1), width - (int64_t)jinja_chars(r, text));
     else if (!jinja_is_number(value))
         jinja_fail(r, "%%%c format: a real number is required, not %s", type,
                    jinja_type_name(value));

@@ -139,6 +139,7 @@ static bool read_float(struct run *r, struct value value, double *number)
     if (value.type != JINJA_STRING)
         return jinja_is_number(value);
     text = jinja_strip(r, value.text, NULL, JINJA_BOTH);
+    jinja_charge(r, text->n / 64);
     if (memchr(text->bytes, '_', text->n))
         jinja_fail(r, "a number with '_'" JINJA_NOT_IMPLEMENTED);
     if (text->n == 0 || text->n >= sizeof digits || memchr(text->bytes, '\0', text->n))

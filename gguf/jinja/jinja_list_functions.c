@@ -17,7 +17,7 @@ static struct value key_of(struct run *r, struct value item, struct value attrib
 static struct value length(struct run *r, const struct value *a)
 {
     if (a[0].type == JINJA_STRING)
-        return jinja_int((int64_t)jinja_chars(a[0].text));
+        return jinja_int((int64_t)jinja_chars(r, a[0].text));
     if (a[0].type != JINJA_UNDEFINED && (a[0].type < JINJA_LIST || a[0].type > JINJA_DICT))
         jinja_fail(r, "object of type '%s' has no len()", jinja_type_name(a[0]));
     return jinja_int((int64_t)jinja_items(r, a[0])->count);

@@ -202,17 +202,17 @@ static bool has_index(struct value value)
     return value.type >= JINJA_STRING && value.type <= JINJA_RANGE;
 }
 
-static int64_t length_of(struct value value)
+static int64_t length_of(struct run *r, struct value value)
 {
-    return (int64_t)(value.type == JINJA_STRING ? jinja_chars(value.text) : value.list->count);
+    return (int64_t)(value.type == JINJA_STRING ? jinja_chars(r, value.text) : value.list->count);
 }
 
 /* Return characters of a text. */
 static struct value cut_chars(struct run *r, struct text *text, int64_t first, int64_t last)
 {
-    jinja_charge(r, jinja_chars(text) == text->n ? 1 : text->n / 64);
-    return jinja_string(
-        jinja_cut(r, text, jinja_offset(text, (size_t)first), jinja_offset(text, (size_t)last)));
+    jinja_charge(r, jinja_chars(r, text) == text->n ? 1 : text->n / 64);
+    return jinja_string(jinja_cut(r, text, jinja_offset(r, text, (size_t)first),
+                                  jinja_offset(r, text, (size_t)last)));
 }
 
 /* Return owner[key] in the sense of Python, or JINJA_ABSENT. */
@@ -225,7 +225,7 @@ static struct value find_element(struct run *r, struct value owner, struct value
         found = jinja_find(r, owner.dict, key);
     if (found || !jinja_is_integer(key) || !has_index(owner))
         return found ? *found : jinja_absent;
-    n = length_of(owner);
+    n = length_of(r, owner);
     i = key.integer < 0 ? key.integer + n : key.integer;
     if (i < 0 || i >= n)
         return jinja_absent;
@@ -275,7 +275,7 @@ struct value jinja_slice(struct run *r, struct value owner, const struct value b
                    jinja_type_name(owner));
     if (step == 0)
         jinja_fail(r, "slice step cannot be zero");
-    n = length_of(owner);
+    n = length_of(r, owner);
     low = step < 0 ? -1 : 0;
     high = step < 0 ? n - 1 : n;
     first = bound(r, bounds[0], n, low, high, step < 0 ? high : low);

@@ -239,9 +239,9 @@ void jinja_add_times(struct run *r, struct text *to, const struct text *text, in
 void jinja_add_clean(struct run *r, struct text *to, const char *bytes, size_t n);
 /* Return bytes start to end - 1 of a text, which it shares. */
 struct text *jinja_cut(struct run *r, const struct text *text, size_t start, size_t end);
-size_t jinja_chars(struct text *text);
+size_t jinja_chars(struct run *r, struct text *text);
 /* Return the byte offset of a character, at most the length. */
-size_t jinja_offset(struct text *text, size_t character);
+size_t jinja_offset(struct run *r, struct text *text, size_t character);
 /* Return the offset of `part` at or after byte `from`, or SIZE_MAX. */
 size_t jinja_search(struct run *r, const struct text *text, const struct text *part, size_t from);
 /* Test whether the bytes are one of names that are divided by spaces. */

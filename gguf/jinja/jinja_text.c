@@ -126,18 +126,19 @@ struct text *jinja_cut(struct run *r, const struct text *text, size_t start, siz
     return part;
 }
 
-size_t jinja_chars(struct text *text)
+size_t jinja_chars(struct run *r, struct text *text)
 {
+    jinja_charge(r, text->n_chars ? 0 : text->n / 64);
     for (size_t i = text->n_chars ? text->n : 0; i < text->n; i++)
         text->n_chars += ((unsigned char)text->bytes[i] & 0xc0) != 0x80;
     return text->n_chars;
 }
 
-size_t jinja_offset(struct text *text, size_t character)
+size_t jinja_offset(struct run *r, struct text *text, size_t character)
 {
     size_t at = 0;
 
-    if (character >= jinja_chars(text))
+    if (character >= jinja_chars(r, text))
         return text->n;
     if (text->n_chars == text->n)
         return character;
@@ -151,7 +152,7 @@ size_t jinja_search(struct run *r, const struct text *text, const struct text *p
     const char *found = memmem(text->bytes + from, text->n - from, part->bytes, part->n);
     const size_t at = found ? (size_t)(found - text->bytes) : text->n;
 
-    jinja_charge(r, 1 + (at - from) / 64);
+    jinja_charge(r, 1 + (at - from + part->n) / 64);
     return found ? at : SIZE_MAX;
 }
 
@@ -196,7 +197,7 @@ struct text *jinja_strip(struct run *r, const struct text *text, const struct te
         while (((unsigned char)text->bytes[at] & 0xc0) == 0x80)
             at--;
         next = jinja_next_char(text, at, &character);
-        jinja_charge(r, set ? 1 + set->n / 64 : 0);
+        jinja_charge(r, set ? 1 + set->n / 64 : (end - start) % 8 == 0);
         if (set ? !memmem(set->bytes, set->n, text->bytes + at, next - at)
                 : !jinja_is_space(character))
             sides &= is_left ? ~JINJA_LEFT : 0;

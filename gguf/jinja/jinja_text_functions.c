@@ -38,7 +38,7 @@ static size_t search(struct run *r, const struct text *text, const struct text *
     for (; is_last || at < text->n; at = is_last ? at - 1 : *end) {
         uint32_t c = 0;
 
-        jinja_charge(r, part ? 1 : 0);
+        jinja_charge(r, part || at % 8 == 0);
         *end = part ? at + part->n : at < text->n ? jinja_next_char(text, at, &c) : at;
         if (part ? part->n <= text->n - at && memcmp(text->bytes + at, part->bytes, part->n) == 0
                  : jinja_is_space(c))
@@ -63,7 +63,7 @@ static struct value find(struct run *r, const struct value *a)
     if (at == SIZE_MAX)
         return jinja_int(-1);
     at += (size_t)(text->bytes - a[0].text->bytes);
-    return jinja_int((int64_t)jinja_chars(jinja_cut(r, a[0].text, 0, at)));
+    return jinja_int((int64_t)jinja_chars(r, jinja_cut(r, a[0].text, 0, at)));
 }
 
 /* Test whether the text starts or ends with a string, or with one of a tuple. */
@@ -78,6 +78,7 @@ static struct value has_affix(struct run *r, const struct value *a)
         const size_t n = affix->n,
                      at = a[JINJA_VARIANT].integer == JINJA_RIGHT && n <= text->n ? text->n - n : 0;
 
+        jinja_charge(r, 1 + n / 64);
         if (n <= text->n && memcmp(text->bytes + at, affix->bytes, n) == 0)
             return jinja_bool(true);
     }
@@ -140,6 +141,7 @@ static struct value splitlines(struct run *r, const struct value *a)
     struct list *list = jinja_new_list(r, 0);
     size_t start = 0;
 
+    jinja_charge(r, text->n / 8);
     for (size_t at = 0, next; at < text->n; at = next) {
         uint32_t c;
 

@@ -246,7 +246,7 @@ struct value *jinja_find(struct run *r, const struct dict *dict, struct value ke
     const bool is_text = key.type == JINJA_STRING;
 
     check_key(r, key);
-    jinja_charge(r, 1 + dict->count / 16);
+    jinja_charge(r, 1 + dict->count / 16 + (is_text ? key.text->n / 64 : 0));
     for (size_t i = 0; i < dict->count; i++) {
         struct entry *entry = &dict->entries[i];
 
@@ -439,8 +439,10 @@ int jinja_compare(struct run *r, const char *sign, struct value a, struct value 
     jinja_need_defined(r, b);
     if (jinja_is_number(a) && jinja_is_number(b))
         return compare_numbers(a, b);
-    if (a.type == JINJA_STRING && b.type == JINJA_STRING)
+    if (a.type == JINJA_STRING && b.type == JINJA_STRING) {
+        jinja_charge(r, a.text->n / 64);
         return compare_texts(a.text, b.text);
+    }
     if (a.type != b.type || (a.type != JINJA_LIST && a.type != JINJA_TUPLE))
         jinja_fail(r, "'%s' not supported between instances of '%s' and '%s'", sign,
                    jinja_type_name(a), jinja_type_name(b));

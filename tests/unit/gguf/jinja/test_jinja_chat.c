@@ -295,6 +295,29 @@ Test(jinja_chat, every_limit_is_named)
     jinja_check_errors(cases);
 }
 
+/* Each operation that reads a whole text costs steps for its length. */
+Test(jinja_chat, operations_on_long_texts_are_bounded)
+{
+    static const char *const operations[] = {
+        "s.split()", "s.splitlines()",  "(s ~ '')|length", "(s ~ '')[3]", "s|int",
+        "s < s",     "s.startswith(s)", "{s: 1}[s]",       "s in s",
+    };
+
+    for (size_t i = 0; i < COUNT(operations); i++) {
+        struct jinja_rendering rendering;
+        struct jinja_error error;
+        char source[200];
+
+        snprintf(source, sizeof source,
+                 "{%% set s = 'a' * 9000000 %%}{%% for i in range(90000) %%}{%% for j in "
+                 "range(9000) %%}{%% set x = %s %%}{%% endfor %%}{%% endfor %%}",
+                 operations[i]);
+        cr_assert(jinja_case_render(source, &rendering, &error) < 0, "%s", operations[i]);
+        cr_expect_str_eq(error.text, "more than 20000000 steps", "%s: %s", operations[i],
+                         error.text);
+    }
+}
+
 Test(jinja_chat, parsing_is_bounded)
 {
     char source[4000];
