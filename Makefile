@@ -209,7 +209,7 @@ $(BUILD)/fuzz/make-seeds: $(call obj,tests/fuzz/make_seeds.c tests/fuzz/runner_s
     tests/unit/gguf/old_file.c $(ZIP_SRC) gguf/legacy/families.c \
     $(WRITER_SRC)) $(DEQUANT_OBJ) $(SUPPORT_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lunistring -lseccomp -lm
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcjson -lunistring -lseccomp -lm
 
 build/fuzz/seeds: build/fuzz/make-seeds
 	build/fuzz/make-seeds $@
