@@ -57,70 +57,73 @@ int run_answer_add_call(struct run_answer *answer, const char *name, size_t n_na
     return 1;
 }
 
-/* Parse the JSON value that is next, between blanks. `raw`: its text. */
+/* Give long integers back their digits, which cJSON rounds. `*at`: in the text of the values. */
+static void keep_integers(cJSON *item, const char **at)
+{
+    for (; item; item = item->next) {
+        size_t n;
+
+        keep_integers(item->child, at);
+        if (!cJSON_IsNumber(item))
+            continue;
+        for (; **at != '-' && !isdigit((unsigned char)**at); (*at)++)
+            if (**at == '"')
+                while (*++*at != '"')
+                    *at += **at == '\\';
+        n = strspn(*at, "-+.0123456789eE");
+        if (n > 15 && strspn(*at, "-0123456789") == n && (*at)[**at == '-'] != '0' &&
+            (item->valuestring = strndup(*at, n)))
+            item->type = cJSON_Raw;
+        *at += n;
+    }
+}
+
+cJSON *run_json_parse(const char *text, size_t n_bytes, const char **end)
+{
+    cJSON *json = cJSON_ParseWithLengthOpts(text, n_bytes, end, 0);
+
+    keep_integers(json, &text);
+    return json;
+}
+
+/* Parse the JSON value that is next. `raw`: its text. */
 static cJSON *read_json(struct run_reader *reader, struct run_reader *raw)
 {
     const char *end = NULL;
-    cJSON *json;
+    cJSON *json = run_json_parse(reader->at, (size_t)(reader->end - reader->at), &end);
 
-    run_reader_skip_blanks(reader);
-    json = cJSON_ParseWithLengthOpts(reader->at, (size_t)(reader->end - reader->at), &end, 0);
     if (json) {
         *raw = (struct run_reader){reader->at, end};
         reader->at = end;
     }
-    run_reader_skip_blanks(reader);
     return json;
 }
 
-static bool is_named(const cJSON *key, const char *name, const char *other)
+static const cJSON *member(const cJSON *object, const char *name, const char *other)
 {
-    const char *text = cJSON_GetStringValue(key);
+    const cJSON *found = cJSON_GetObjectItemCaseSensitive(object, name);
 
-    return text && (strcmp(text, name) == 0 || strcmp(text, other) == 0);
+    return found ? found : cJSON_GetObjectItemCaseSensitive(object, other);
 }
 
-/*
- * Add the call of an object with a name and arguments. Their text stays as it is: cJSON would round
- * long numbers.
- */
-static int add_object(struct run_reader *reader, struct run_answer *answer)
+/* Add the call of an object with a name and arguments. */
+static int add_object(struct run_answer *answer, const cJSON *object)
 {
-    cJSON *name = NULL, *arguments = NULL;
-    struct run_reader text = {NULL, NULL}, raw = {NULL, NULL};
-    const char *called, *said;
-    bool is_object;
-    int result = 0;
+    const cJSON *name = member(object, "name", "tool_name");
+    const cJSON *arguments = member(object, "arguments", "parameters");
+    char *text;
+    int result;
 
-    run_reader_skip_blanks(reader);
-    is_object = run_reader_skip(reader, "{");
-    do {
-        cJSON *key = read_json(reader, &raw), *value;
-
-        is_object = is_object && cJSON_IsString(key) && run_reader_skip(reader, ":");
-        value = read_json(reader, &raw);
-        is_object = is_object && value;
-        if (!name && is_named(key, "name", "tool_name")) {
-            name = value;
-        } else if (!arguments && is_named(key, "arguments", "parameters")) {
-            arguments = value;
-            text = raw;
-        } else {
-            cJSON_Delete(value);
-        }
-        cJSON_Delete(key);
-    } while (is_object && run_reader_skip(reader, ","));
-    said = cJSON_GetStringValue(arguments);
-    if (said) /* JSON in a string */
-        text = (struct run_reader){said, said + strlen(said)};
-    called = cJSON_GetStringValue(name);
-    if (is_object && run_reader_skip(reader, "}") && called && text.at &&
-        (said || cJSON_IsObject(arguments)))
-        result = run_answer_add_call(answer, called, strlen(called), text.at,
-                                     (size_t)(text.end - text.at));
-    run_reader_skip_blanks(reader);
-    cJSON_Delete(name);
-    cJSON_Delete(arguments);
+    if (!cJSON_IsString(name) || !(cJSON_IsObject(arguments) || cJSON_IsString(arguments)))
+        return 0;
+    if (cJSON_IsString(arguments)) /* JSON in a string */
+        return run_answer_add_call(answer, name->valuestring, strlen(name->valuestring),
+                                   arguments->valuestring, strlen(arguments->valuestring));
+    text = cJSON_PrintUnformatted(arguments);
+    result = text ? run_answer_add_call(answer, name->valuestring, strlen(name->valuestring), text,
+                                        strlen(text))
+                  : -ENOMEM;
+    cJSON_free(text);
     return result;
 }
 
@@ -128,20 +131,26 @@ static int add_object(struct run_reader *reader, struct run_answer *answer)
 static int read_objects(const struct run_call_form *form, struct run_reader *reader,
                         struct run_answer *answer)
 {
-    int result;
+    int result = 1;
 
     (void)form;
     do {
-        bool is_array;
+        struct run_reader raw;
+        const cJSON *item;
+        cJSON *json;
 
         skip_fence(reader);
-        is_array = run_reader_skip(reader, "[");
-        do
-            result = add_object(reader, answer);
-        while (result == 1 && is_array && run_reader_skip(reader, ","));
-        if (result == 1 && is_array && !run_reader_skip(reader, "]"))
-            result = 0;
+        json = read_json(reader, &raw);
+
+        if (!json)
+            return 0;
         skip_fence(reader);
+        if (cJSON_IsArray(json)) {
+            cJSON_ArrayForEach(item, json) if (result == 1) result = add_object(answer, item);
+        } else {
+            result = add_object(answer, json);
+        }
+        cJSON_Delete(json);
     } while (result == 1 && run_reader_skip(reader, ";"));
     return result;
 }
@@ -189,18 +198,19 @@ static int read_named(const struct run_call_form *form, struct run_reader *reade
                                (size_t)(raw.end - raw.at));
 }
 
-/* Add a member of an object. A value that is JSON, but not a string, stays as it is. */
+/* Add a member of an object. A value that is JSON, but no string, stays JSON. */
 static int add_member(cJSON *object, struct run_reader key, struct run_reader value)
 {
     char *name = strndup(key.at, (size_t)(key.end - key.at));
     char *text = strndup(value.at, (size_t)(value.end - value.at));
-    cJSON *json = text ? cJSON_ParseWithOpts(text, NULL, 1) : NULL;
+    const char *end = NULL;
+    cJSON *json = text ? run_json_parse(text, strlen(text), &end) : NULL;
     bool is_added;
 
-    const bool is_text = !json || cJSON_IsString(json);
-
-    cJSON_Delete(json);
-    json = !text ? NULL : is_text ? cJSON_CreateString(text) : cJSON_CreateRaw(text);
+    if (!json || cJSON_IsString(json) || *end != '\0') {
+        cJSON_Delete(json);
+        json = text ? cJSON_CreateString(text) : NULL;
+    }
     is_added = name && json && cJSON_AddItemToObject(object, name, json);
     if (!is_added)
         cJSON_Delete(json);

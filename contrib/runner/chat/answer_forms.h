@@ -26,6 +26,9 @@ const struct run_call_form *run_call_form_at(size_t index);
 int run_answer_add_call(struct run_answer *answer, const char *name, size_t n_name,
                         const char *arguments, size_t n_arguments);
 
+/* Parse a JSON value with cJSON. Long integers stay exact, as raw text. `*end`: what follows it. */
+struct cJSON *run_json_parse(const char *text, size_t n_bytes, const char **end);
+
 /* Move past a text, if it is next. */
 bool run_reader_skip(struct run_reader *reader, const char *text);
 void run_reader_skip_blanks(struct run_reader *reader);

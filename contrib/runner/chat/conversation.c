@@ -1,5 +1,6 @@
 #include "contrib/runner/chat/conversation.h"
 
+#include "contrib/runner/chat/answer_forms.h"
 #include "gguf/support/template_options.h"
 
 #include <cjson/cJSON.h>
@@ -158,7 +159,8 @@ int run_conversation_begin_with(struct run_conversation *conversation,
                                 const struct gguf_buffer *messages, struct run_failure *failure)
 {
     /* Text that is not JSON is left to the interpreter, which says what is wrong. */
-    cJSON *json = cJSON_ParseWithLength(messages->bytes, messages->length);
+    const char *end;
+    cJSON *json = run_json_parse(messages->bytes, messages->length, &end);
     const char *variable = gguf_messages_variable(messages->bytes);
     cJSON *list = variable ? json : cJSON_GetObjectItemCaseSensitive(json, "messages");
     bool has_parts = false;

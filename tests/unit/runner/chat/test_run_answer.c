@@ -75,13 +75,21 @@ Test(run_answer, calls)
 
     expect(hermes, "",
            "a\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"x\": "
-           "12345678901234567}}\n</tool_call>\n"
+           "-12345678901234567}}\n</tool_call>\n"
            "<tool_call>\n{\"name\": \"g\", \"arguments\": {}}\n</tool_call>",
            ROLE "\"a\",\"tool_calls\":[" CALL(
-               "0", "f", "{" Q "x" Q ": 12345678901234567}") "," CALL("1", "g", "{}") "]}");
+               "0", "f", "{" Q "x" Q ":-12345678901234567}") "," CALL("1", "g", "{}") "]}");
     /* Text that is not a call stays text, also behind one. */
     expect(hermes, "", "<tool_call>{\"name\": \"f\"",
            ROLE "\"<tool_call>{" Q "name" Q ": " Q "f" Q "\"}");
+    /* What cJSON reads and JSON forbids is written as JSON. */
+    expect(hermes, "",
+           "<tool_call>{\"name\": \"a1\", \"arguments\": {\"1\\\"2\": [\"3\n4\", "
+           "0123456789012345678, 1234567890123456.0, 12345678901234567890, 2.]}}</tool_call>",
+           ROLE "\"\",\"tool_calls\":[" CALL("0", "a1",
+                                             "{" Q "1\\\\\\\"2" Q ":[" Q "3\\\\n4" Q
+                                             ",1.2345678901234568e+17,"
+                                             "1234567890123456,12345678901234567890,2]}") "]}");
     expect("\"parameters\"", "", "{\"name\": \"f\", \"parameters\": {}, :1}",
            ROLE "\"{" Q "name" Q ": " Q "f" Q ", " Q "parameters" Q ": {}, :1}\"}");
     expect(hermes, "", "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call> b",
