@@ -106,6 +106,13 @@ $(BUILD)/libggufs.so: $(LIBRARY_OBJ) $(BUILD)/library-core.a fs/library/exports.
 	    $(filter-out -pie,$(ALL_LDFLAGS)) -o $@ $(filter %.o %.a,$^) $(LIBRARY_LIBS)
 	@ln -sf $(@F) $(BUILD)/$(LIBRARY_NAME)
 
+# The interface that mount/test_library compares with: make abi, when a change of it is meant.
+.PHONY: abi
+abi: $(BUILD)/libggufs.so
+	install -D -m 644 fs/library/ggufs.h $(BUILD)/include/ggufs.h
+	abidw --no-show-locs --no-corpus-path --no-comp-dir-path --headers-dir $(BUILD)/include --drop-private-types --drop-undefined-syms \
+	    --exported-interfaces-only --no-parameter-names --no-elf-needed --out-file contrib/packaging/libggufs.abi $<
+
 # One object, so that only ggufs_* can clash with names of a program.
 $(BUILD)/libggufs.a: $(LIBRARY_OBJ) $(BUILD)/library-core.a
 	@rm -f $@

@@ -2,6 +2,7 @@
 """libggufs as programs find it: installed, with its manual's programs, and on files that are bad or get lost."""
 import glob
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -109,6 +110,16 @@ class InstalledTestCase(mounting.MountTestCase):
             self.assertIn("Library soname: [libggufs.so.0]", run("readelf", "-d", library).decode())
             static = run("nm", "-g", "--defined-only", os.path.join(BUILD, "libggufs.a")).decode()
             self.assertEqual(declared, {line.split()[2] for line in static.splitlines() if len(line.split()) == 3})
+
+    def test_interface_of_the_last_release(self):
+        """Functions and structures that programs know are there as they were. `make abi` records a change that is meant."""
+        if mounting.is_sanitized() or platform.machine() != "x86_64":
+            self.skipTest("the file is of the ordinary library of x86_64")
+        if not shutil.which("abidiff"):
+            mounting.skip_loudly("no abidiff")
+        done = subprocess.run(["abidiff", "--no-added-syms", os.path.join(mounting.ROOT, "contrib/packaging/libggufs.abi"),
+                               os.path.join(BUILD, "libggufs.so")], capture_output=True, text=True, check=False)
+        self.assertEqual(0, done.returncode, done.stdout[-3000:] + done.stderr[-1000:])
 
 
 @mounting.mark("sanitize")
