@@ -46,8 +46,8 @@ class ReadmeTestCase(mounting.MountTestCase):
         return mounting.Result(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def test_the_program_in_use(self):
-        """The first session, with the sample in place of its model of 4 B: the numbers differ."""
-        session, = blocks("")
+        """The session of a mount, with the sample in place of its model of 4 B: the numbers differ."""
+        _, session = blocks("")
         mount, summary, ls, sizes, python, unmount = steps(session)
         self.assertRegex(mount[0], r"^ggufs \S+\.gguf mnt$")
         self.assertEqual("fusermount3 -u mnt", unmount[0])
