@@ -16,8 +16,6 @@
 #include <unistd.h>
 
 #define MOST_TOKENS 2147483647
-/* Limit of both numbers of --bench. */
-#define MOST_BENCH 1000000000
 
 #define BIT(task) (1u << (task))
 #define HEADING(title)                                                                             \
@@ -61,20 +59,14 @@ static int take_seed(void *target, const struct gguf_option_use *use)
 static int take_bench(void *target, const struct gguf_option_use *use)
 {
     struct run_options *options = target;
-    const char *comma = strchr(use->value, ',');
-    char *end = NULL;
-    unsigned long prompt = 0, predict = 0;
+    char digits[2][10];
+    int n = 0;
 
-    if (comma && isdigit((unsigned char)use->value[0]) && isdigit((unsigned char)comma[1])) {
-        prompt = strtoul(use->value, &end, 10);
-        if (end == comma)
-            predict = strtoul(comma + 1, &end, 10);
-    }
-    if (!end || *end != '\0' || prompt > MOST_BENCH || predict > MOST_BENCH ||
-        prompt + predict == 0)
+    if (sscanf(use->value, "%9[0-9],%9[0-9]%n", digits[0], digits[1], &n) != 2 ||
+        use->value[n] != '\0' || atoi(digits[0]) + atoi(digits[1]) == 0)
         return refuse_value(use, "two numbers of tokens, as in 512,128");
-    options->bench_prompt = (uint32_t)prompt;
-    options->bench_predict = (uint32_t)predict;
+    options->bench_prompt = (uint32_t)atoi(digits[0]);
+    options->bench_predict = (uint32_t)atoi(digits[1]);
     return 0;
 }
 

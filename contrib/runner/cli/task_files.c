@@ -72,7 +72,6 @@ int run_task_files_open(const struct run_options *options, struct run_task_files
                         struct run_failure *failure)
 {
     const char *path = input_path(options);
-
     int code;
 
     *files = (struct run_task_files){.input = STDIN_FILENO, .input_name = "stdin", .output = -1};
