@@ -2,6 +2,7 @@
 """Writes ggufs/_layouts.py, what ctypes needs to know of ggufs.h: make_layouts.py HEADER"""
 import re
 import sys
+import textwrap
 
 NUMBERS = {"int": "c_int", "bool": "c_bool", "double": "c_double", "size_t": "c_size_t", "char": "c_char",
            "ggufs_node": "c_uint32",
@@ -44,18 +45,20 @@ def layouts(header):
     yield "from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char, c_char_p, c_double, c_int, c_int64,"
     yield "                    c_size_t, c_uint32, c_uint64, c_void_p)\n"
     for body in re.findall(r"^enum \w+ \{(.*?)\};", text, re.M | re.S):
-        for number, name in enumerate(re.findall(r"GGUFS_(\w+)", body)):
-            yield f"{name} = {number}"
+        values = re.findall(r"GGUFS_(\w+)", body)
+        yield f"{', '.join(values)} = range({len(values)})"
     structs = re.findall(r"^struct (\w+) \{(.*?)^\};", text, re.M | re.S)
     names = [name for name, _ in structs]
     for struct, body in structs:
-        yield f"\n\nclass {class_name(struct)}(Structure):\n    _fields_ = ["
+        yield f"\n\nclass {class_name(struct)}(Structure):"
+        fields = []
         for member in filter(str.strip, body.split(";")):
             kind, name, count = split(member)
             if struct == "ggufs_string" and name == "data":
                 kind = "void *"  # it does not end with a NUL
-            yield f'        ("{name}", {type_of(kind, names)}{f" * {macros.get(count, count)}" if count else ""}),'
-        yield "    ]"
+            fields.append(f'("{name}",~{type_of(kind, names)}{f"~*~{macros.get(count, count)}" if count else ""})')
+        yield textwrap.fill(f"_fields_ = [{', '.join(fields)}]", 110, initial_indent=" " * 4,
+                            subsequent_indent=" " * 16).replace("~", " ")
     yield "\n\nEach = CFUNCTYPE(None, c_void_p, POINTER(Finding))"
     yield "\n# By function: the type of its result, and of its parameters."
     yield "FUNCTIONS = {"

@@ -3,126 +3,54 @@
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char, c_char_p, c_double, c_int, c_int64,
                     c_size_t, c_uint32, c_uint64, c_void_p)
 
-ERROR = 0
-WARNING = 1
-NOTE = 2
-UINT8 = 0
-INT8 = 1
-UINT16 = 2
-INT16 = 3
-UINT32 = 4
-INT32 = 5
-FLOAT32 = 6
-BOOL = 7
-STRING = 8
-ARRAY = 9
-UINT64 = 10
-INT64 = 11
-FLOAT64 = 12
-F32 = 0
-F16 = 1
-BF16 = 2
-STORED = 3
-DIRECTORY = 0
-FILE = 1
-LINK = 2
+ERROR, WARNING, NOTE = range(3)
+UINT8, INT8, UINT16, INT16, UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY, UINT64, INT64, FLOAT64 = range(13)
+F32, F16, BF16, STORED = range(4)
+DIRECTORY, FILE, LINK = range(3)
 
 
 class String(Structure):
-    _fields_ = [
-        ("data", c_void_p),
-        ("length_bytes", c_uint64),
-    ]
+    _fields_ = [("data", c_void_p), ("length_bytes", c_uint64)]
 
 
 class Error(Structure):
-    _fields_ = [
-        ("code", c_int),
-        ("offset", c_uint64),
-        ("rule", c_char_p),
-        ("remedy", c_char_p),
-        ("message", c_char * 1024),
-    ]
+    _fields_ = [("code", c_int), ("offset", c_uint64), ("rule", c_char_p), ("remedy", c_char_p),
+                ("message", c_char * 1024)]
 
 
 class Finding(Structure):
-    _fields_ = [
-        ("severity", c_int),
-        ("offset", c_uint64),
-        ("path", c_char_p),
-        ("tensor", String),
-        ("key", String),
-        ("message", c_char_p),
-        ("rule", c_char_p),
-        ("explanation", c_char_p),
-        ("remedy", c_char_p),
-    ]
+    _fields_ = [("severity", c_int), ("offset", c_uint64), ("path", c_char_p), ("tensor", String),
+                ("key", String), ("message", c_char_p), ("rule", c_char_p), ("explanation", c_char_p),
+                ("remedy", c_char_p)]
 
 
 class Info(Structure):
-    _fields_ = [
-        ("format", c_char_p),
-        ("n_keys", c_uint64),
-        ("n_tensors", c_uint64),
-        ("alignment_bytes", c_uint64),
-        ("n_files", c_uint32),
-        ("is_big_endian", c_bool),
-    ]
+    _fields_ = [("format", c_char_p), ("n_keys", c_uint64), ("n_tensors", c_uint64),
+                ("alignment_bytes", c_uint64), ("n_files", c_uint32), ("is_big_endian", c_bool)]
 
 
 class Key(Structure):
-    _fields_ = [
-        ("name", String),
-        ("type", c_int),
-        ("element_type", c_int),
-        ("n_elements", c_uint64),
-        ("element_bytes", c_uint32),
-        ("u64", c_uint64),
-        ("i64", c_int64),
-        ("f64", c_double),
-        ("string", String),
-    ]
+    _fields_ = [("name", String), ("type", c_int), ("element_type", c_int), ("n_elements", c_uint64),
+                ("element_bytes", c_uint32), ("u64", c_uint64), ("i64", c_int64), ("f64", c_double),
+                ("string", String)]
 
 
 class Type(Structure):
-    _fields_ = [
-        ("id", c_uint32),
-        ("name", c_char_p),
-        ("program", c_char_p),
-        ("block_elements", c_uint32),
-        ("block_bytes", c_uint32),
-        ("row_header_bytes", c_uint32),
-        ("interleave_rows", c_uint32),
-        ("tail_bytes", c_uint32),
-        ("can_decode", c_bool),
-        ("can_encode", c_bool),
-        ("is_in_ggml", c_bool),
-    ]
+    _fields_ = [("id", c_uint32), ("name", c_char_p), ("program", c_char_p), ("block_elements", c_uint32),
+                ("block_bytes", c_uint32), ("row_header_bytes", c_uint32), ("interleave_rows", c_uint32),
+                ("tail_bytes", c_uint32), ("can_decode", c_bool), ("can_encode", c_bool),
+                ("is_in_ggml", c_bool)]
 
 
 class Tensor(Structure):
-    _fields_ = [
-        ("name", String),
-        ("type", POINTER(Type)),
-        ("type_id", c_uint32),
-        ("n_dims", c_uint32),
-        ("shape", c_uint64 * 8),
-        ("n_elements", c_uint64),
-        ("size_bytes", c_uint64),
-        ("file_offset", c_uint64),
-        ("file_index", c_uint32),
-        ("is_big_endian", c_bool),
-    ]
+    _fields_ = [("name", String), ("type", POINTER(Type)), ("type_id", c_uint32), ("n_dims", c_uint32),
+                ("shape", c_uint64 * 8), ("n_elements", c_uint64), ("size_bytes", c_uint64),
+                ("file_offset", c_uint64), ("file_index", c_uint32), ("is_big_endian", c_bool)]
 
 
 class NodeInfo(Structure):
-    _fields_ = [
-        ("name", c_char_p),
-        ("target", c_char_p),
-        ("kind", c_int),
-        ("n_children", c_uint32),
-        ("parent", c_uint32),
-    ]
+    _fields_ = [("name", c_char_p), ("target", c_char_p), ("kind", c_int), ("n_children", c_uint32),
+                ("parent", c_uint32)]
 
 
 Each = CFUNCTYPE(None, c_void_p, POINTER(Finding))
