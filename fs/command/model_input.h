@@ -9,7 +9,6 @@
 #include "gguf/files.h"
 #include "gguf/support/confine.h"
 
-
 /* A model on the command line. */
 struct fs_input {
     const char *path; /* as named by the user; if that is a folder, the model in it */

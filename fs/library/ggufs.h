@@ -86,8 +86,8 @@ struct ggufs_error {
 };
 
 /*
- * Open the model at `path`: a file, any shard of a split model, a folder with one model, or a name in
- * the store of another program, as in ggufs(1): "ollama:NAME:TAG", "hf:ORG/NAME:TAG". Reads and
+ * Open the model at `path`: a file, any shard of a split model, a folder with one model, or a name
+ * in the store of another program, as in ggufs(1): "ollama:NAME:TAG", "hf:ORG/NAME:TAG". Reads and
  * checks the headers, no tensor data.
  *
  * `options` are words of -o in ggufs(1), separated by commas, as in "dtype=f16,export=q8_0"; or
@@ -116,8 +116,8 @@ int ggufs_catch_faults(void);
 enum ggufs_severity { GGUFS_ERROR, GGUFS_WARNING, GGUFS_NOTE };
 
 /*
- * Something about a file: what a line of `ggufs --check --json` has. Members are valid during the
- * call only, except those of the rule.
+ * A finding about a file, with the members of a line of `ggufs --check --json`. They are valid
+ * during the call; the name, explanation and remedy of the rule stay valid.
  */
 struct ggufs_finding {
     enum ggufs_severity severity;

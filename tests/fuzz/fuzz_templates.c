@@ -81,7 +81,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     for (int continues = 0; continues < 2; continues++) {
-        if (jinja_render_chat(parsed, arguments, 4, (unsigned)continues, &now, &rendering, &error) < 0) {
+        if (jinja_render_chat(parsed, arguments, 4, (unsigned)continues, &now, &rendering, &error) <
+            0) {
             check_error(&error);
             continue;
         }

@@ -82,7 +82,7 @@ Test(run_answer, calls)
     /* Text that is not a call stays text, also behind one. */
     expect(hermes, "", "<tool_call>{\"name\": \"f\"",
            ROLE "\"<tool_call>{" Q "name" Q ": " Q "f" Q "\"}");
-    /* What cJSON reads and JSON forbids is written as JSON. */
+    /* cJSON reads these, JSON forbids them: they are written as JSON. */
     expect(hermes, "",
            "<tool_call>{\"name\": \"a1\", \"arguments\": {\"1\\\"2\": [\"3\n4\", "
            "0123456789012345678, 1234567890123456.0, 12345678901234567890, 2.]}}</tool_call>",
