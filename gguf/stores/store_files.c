@@ -104,10 +104,10 @@ static void collect(struct files *files, const char *root, const char *path, int
         char *below = gguf_store_path("%s%s%s", path, path[0] != '\0' ? "/" : "", name);
 
         if (goes_on && below && name[0] != '.') {
-            if (length > 5 && strcasecmp(name + length - 5, ".gguf") == 0)
-                goes_on = add_file(files, below);
-            else if (entries[i]->d_type == DT_DIR && depth < MAX_DEPTH)
+            if (entries[i]->d_type == DT_DIR && depth < MAX_DEPTH)
                 collect(files, root, below, depth + 1);
+            else if (length > 5 && strcasecmp(name + length - 5, ".gguf") == 0)
+                goes_on = add_file(files, below);
         }
         free(below);
         free(entries[i]);
@@ -184,13 +184,14 @@ static int choose(const struct gguf_store_search *search, const char *folder,
     int result = 0;
 
     collect(&files, folder, "", 0);
-    for (size_t i = files.n; i-- > 0;)
+    for (size_t i = files.n; i-- > 0;) {
         if (is_model(files.paths[i])) {
             first = files.paths[i];
             n_models++;
-            if (strcmp(files.paths[i], parts->file) == 0)
-                found = files.paths[i];
         }
+        if (strcmp(files.paths[i], parts->file) == 0) /* any file, also a projector or a shard */
+            found = files.paths[i];
+    }
     if (parts->file[0] == '\0' && parts->tag[0] != '\0')
         found = find_tag(&files, parts->tag);
     else if (parts->file[0] == '\0')
@@ -366,7 +367,10 @@ static int find_cached(const struct gguf_store_search *search, const char *name,
         return refuse_form(search, "ORG/NAME[/FILE][@REVISION][:TAG]");
     root = gguf_store_root(places);
     old = gguf_store_root(flat);
-    result = old ? find_in_flat_cache(search, old, &parts) : -ENOENT;
+    result = gguf_store_fail(search, -ENOENT, "is in no cache: set HOME or HF_HOME");
+    /* A manifest names one file, that of a tag. */
+    if (old && parts.file[0] == '\0' && parts.revision[0] == '\0')
+        result = find_in_flat_cache(search, old, &parts);
     if (result < 0 && root && *search->path == NULL)
         result = find_in_hub(search, root, &parts);
     free(old);

@@ -186,6 +186,8 @@ int gguf_ollama_find(const struct gguf_store_search *search, const char *name)
         cJSON_Delete(manifest);
     } else if (errno == ENOENT || errno == ENOTDIR) {
         result = refuse_name(search, root ? root : "", &parts);
+    } else if (errno == EINVAL) {
+        result = gguf_store_fail(search, -EINVAL, "its manifest %s is not a regular file", path);
     } else {
         result = gguf_store_fail(search, -errno, "%s: %s", path ? path : "", strerror(errno));
     }

@@ -45,7 +45,7 @@ int gguf_store_list(const struct gguf_store_search *search, int code, const char
                                    length > 0 ? ", " : "", (int)n, at);
         at += n + (at[n] == '\n');
     }
-    return gguf_store_fail(search, code, "%s%s", text, length > 0 ? names : "nothing");
+    return gguf_store_fail(search, code, "%s%s", text, names[0] != '\0' ? names : "nothing");
 }
 
 char *gguf_store_path(const char *format, ...)

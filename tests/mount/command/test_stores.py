@@ -100,7 +100,7 @@ class TestOllama(StoreTestCase):
         self.expect_refusal("File too large", "ollama:bad")
         os.unlink(manifest)
         os.mkfifo(manifest)
-        self.expect_refusal("Invalid argument", "ollama:bad")
+        self.expect_refusal("is not a regular file", "ollama:bad")
 
     def test_incomplete(self):
         self.put_image("sha256:" + DIGEST, "registry.ollama.ai/library/tiny/latest")
@@ -154,6 +154,30 @@ class TestFiles(StoreTestCase):
         os.unlink(link)
         os.symlink("nothing", link)
         self.expect_refusal("is missing", "hf:o/n")
+
+    def test_a_file_by_its_name(self):
+        for name in ("n-Q4_K_M.gguf", "n-Q8_0.gguf", "mmproj-n.gguf", "n-F16-00002-of-00002.gguf"):
+            path = self.put_snapshot("models--o--n", name)
+            with self.subTest(name=name):
+                result = self.check("hf:o/n/" + name)
+                self.assertIn(path, result.out + result.err)
+
+    def test_a_manifest_of_the_old_cache_is_for_a_tag(self):
+        named = self.put_snapshot("models--o--n", "n-Q8_0.gguf")
+        old = self.put_model(".cache/llama.cpp/o_n_n-Q4_0.gguf")
+        self.put(b'{"ggufFile": {"rfilename": "n-Q4_0.gguf"}}', ".cache/llama.cpp/manifest=o=n=latest.json")
+        self.expect_model(old, "hf:o/n")
+        self.expect_model(named, "hf:o/n/n-Q8_0.gguf")
+        self.expect_model(named, "hf:o/n@" + COMMIT)
+        self.expect_model(named, "hf:o/n@main")
+
+    def test_a_folder_named_as_a_file(self):
+        path = self.put_snapshot("models--o--n", "n-Q4_K_M.gguf/n.gguf")
+        self.expect_model(path, "hf:o/n")
+
+    def test_no_home(self):
+        for name in ("hf:o/n", "llamacpp:o/n"):
+            self.expect_refusal("set HOME", name, HOME="")
 
     def test_a_download_that_goes_on(self):
         base = ".cache/huggingface/hub/models--o--n"
