@@ -219,6 +219,8 @@ static struct value strftime_now(struct run *r, const struct value *a)
     if (n == 0)
         jinja_fail(r, "strftime_now: the text is longer than %zu bytes", sizeof text);
     jinja_add_clean(r, result, text, n - 1);
+    if (memchr(format->marks, 1, format->n))
+        memset(result->marks, 1, result->n);
     return jinja_string(result);
 }
 

@@ -248,25 +248,45 @@ static char *find_snapshot(const char *repository, const char *revision)
     return snapshot;
 }
 
-/* Links of a snapshot lead to blobs of the cache. Elsewhere, another program put them. */
-static int check_inside(const struct gguf_store_search *search, const char *root)
+static int check_inside(const struct gguf_store_search *search, const char *root, const char *path)
 {
-    char *real_root = realpath(root, NULL), *real = realpath(*search->path, NULL);
+    char *real_root = realpath(root, NULL), *real = realpath(path, NULL);
     const bool is_inside = real_root && real && gguf_text_starts_with(real, real_root) &&
                            real[strlen(real_root)] == '/';
     int result = 0;
 
     if (!real)
         result = gguf_store_fail(search, -ENOENT,
-                                 "its file %s is missing, or its download has not finished",
-                                 *search->path);
+                                 "its file %s is missing, or its download has not finished", path);
     else if (!is_inside)
         result = gguf_store_fail(search, -EXDEV,
                                  "its file %s is a link to %s, out of the cache; name that file "
                                  "itself if you trust it",
-                                 *search->path, real);
+                                 path, real);
     free(real_root);
     free(real);
+    return result;
+}
+
+/*
+ * Links of a snapshot lead to blobs of the cache. Check those of a model: a link elsewhere is not
+ * the hub's.
+ */
+static int check_links(const struct gguf_store_search *search, const char *root)
+{
+    uint32_t number, count;
+    int result = check_inside(search, root, *search->path);
+
+    if (!gguf_read_shard_numbers(*search->path, &number, &count))
+        return result;
+    for (number = 1; result == 0 && number <= count; number++) {
+        char *shard = gguf_shard_path(*search->path, number);
+
+        if (!shard)
+            return gguf_store_fail(search, -ENOMEM, "%s", strerror(ENOMEM));
+        result = check_inside(search, root, shard);
+        free(shard);
+    }
     return result;
 }
 
@@ -304,7 +324,7 @@ static int find_in_hub(const struct gguf_store_search *search, const char *root,
     free(partial);
     free(blobs);
     if (result == 0)
-        result = check_inside(search, root);
+        result = check_links(search, root);
     else if (has_partial)
         result = gguf_store_fail(search, -ENOENT,
                                  "its download into %s has not finished: run hf download again",

@@ -179,6 +179,11 @@ class TestFiles(StoreTestCase):
         for name in ("hf:o/n", "llamacpp:o/n"):
             self.expect_refusal("set HOME", name, HOME="")
 
+    def test_links_of_shards(self):
+        first = self.put_snapshot("models--o--n", "n-00001-of-00002.gguf")
+        os.symlink(self.put_model("secret.gguf"), first.replace("00001", "00002", 1))
+        self.expect_refusal("out of the cache", "hf:o/n")
+
     def test_a_download_that_goes_on(self):
         base = ".cache/huggingface/hub/models--o--n"
         self.put(COMMIT.encode(), base, "refs/main")

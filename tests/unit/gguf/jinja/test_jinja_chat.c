@@ -85,6 +85,7 @@ static const struct {
      "b\xe2\x9f\xa6t'\xc3\xa9\xe2\x9f\xa7z\xe2\x9f\xa6t'\xc3\xa9t'\xc3\xa9\xe2\x9f\xa7"},
     {"{{ messages[0].nothing|default(messages[3].content) }}",
      "\xe2\x9f\xa6t'\xc3\xa9\xe2\x9f\xa7"},
+    {"{{ strftime_now(messages[3].content) }}", "\xe2\x9f\xa6t'\xc3\xa9\xe2\x9f\xa7"},
     {"{{ messages[3].content|length }}{{ messages[2].tool_calls[0].function.arguments.n }}", "35"},
 };
 
