@@ -284,7 +284,8 @@ static int check_links(const struct gguf_store_search *search, const char *root)
 
         if (!shard)
             return gguf_store_fail(search, -ENOMEM, "%s", strerror(ENOMEM));
-        result = check_inside(search, root, shard);
+        if (access(shard, F_OK) == 0)
+            result = check_inside(search, root, shard);
         free(shard);
     }
     return result;
