@@ -268,10 +268,7 @@ static int check_inside(const struct gguf_store_search *search, const char *root
     return result;
 }
 
-/*
- * Links of a snapshot lead to blobs of the cache. Check those of a model: a link elsewhere is not
- * the hub's.
- */
+/* Check the links of a model's files: in a snapshot they lead to blobs of the cache. */
 static int check_links(const struct gguf_store_search *search, const char *root)
 {
     uint32_t number, count;
@@ -389,7 +386,7 @@ static int find_cached(const struct gguf_store_search *search, const char *name,
     root = gguf_store_root(places);
     old = gguf_store_root(flat);
     result = gguf_store_fail(search, -ENOENT, "is in no cache: set HOME or HF_HOME");
-    /* A manifest names one file, that of a tag. */
+    /* A manifest names the file of a tag. */
     if (old && parts.file[0] == '\0' && parts.revision[0] == '\0')
         result = find_in_flat_cache(search, old, &parts);
     if (result < 0 && root && *search->path == NULL)
