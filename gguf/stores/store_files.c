@@ -77,6 +77,8 @@ struct files {
 
 static bool add_file(struct files *files, const char *path)
 {
+    if (files->n == MAX_FILES)
+        return false;
     if (files->n == files->room) {
         const size_t room = 2 * files->room + 64;
         char **grown = realloc(files->paths, room * sizeof *grown);
@@ -87,7 +89,8 @@ static bool add_file(struct files *files, const char *path)
         files->room = room;
     }
     files->paths[files->n] = strdup(path);
-    return files->paths[files->n] && ++files->n < MAX_FILES;
+    files->n += files->paths[files->n] != NULL;
+    return true;
 }
 
 /* Add all GGUF files below root/path. */
@@ -191,6 +194,11 @@ static int choose(const struct gguf_store_search *search, const char *folder,
         }
         if (strcmp(files.paths[i], parts->file) == 0) /* any file, also a projector or a shard */
             found = files.paths[i];
+    }
+    if (files.n == MAX_FILES) {
+        free_files(&files);
+        return gguf_store_fail(search, -E2BIG, "%s has %d files or more; name one by its path",
+                               folder, MAX_FILES);
     }
     if (parts->file[0] == '\0' && parts->tag[0] != '\0')
         found = find_tag(&files, parts->tag);
@@ -419,25 +427,60 @@ int gguf_llama_cache_find(const struct gguf_store_search *search, const char *na
 
 /* ---- LM Studio: PUBLISHER/REPOSITORY/FILE ---- */
 
+/*
+ * Return the folder of a repository below LM Studio's home: in "downloadsFolder" of its settings,
+ * or in models/. NULL if it is in neither.
+ */
+static char *find_below(const char *home, const char *name)
+{
+    char *path = gguf_store_path("%s/settings.json", home);
+    char *text = path ? gguf_store_read(path) : NULL;
+    cJSON *settings = text ? cJSON_Parse(text) : NULL;
+    char *folder = gguf_store_path("%s/%s", gguf_store_string(settings, "downloadsFolder"), name);
+
+    if (folder && (folder[0] != '/' || access(folder, F_OK) < 0)) {
+        free(folder);
+        folder = gguf_store_path("%s/models/%s", home, name);
+    }
+    if (folder && access(folder, F_OK) < 0) {
+        free(folder);
+        folder = NULL;
+    }
+    cJSON_Delete(settings);
+    free(text);
+    free(path);
+    return folder;
+}
+
 int gguf_lm_studio_find(const struct gguf_store_search *search, const char *name)
 {
-    static const char *const ends[] = {"/.lmstudio/models", "/.cache/lm-studio/models"};
-    const char *home = getenv("HOME");
+    static const struct gguf_store_place pointer[] = {{"HOME", "/.lmstudio-home-pointer"}, {0}};
+    static const struct gguf_store_place today[] = {{"HOME", "/.lmstudio"}, {0}};
+    static const struct gguf_store_place older[] = {{"HOME", "/.cache/lm-studio"}, {0}};
     struct repository parts;
-    int result = -ENOENT;
+    char *path, *folder = NULL;
+    int result;
 
     if (!split(name, &parts) || !strchr(parts.name, '/') || parts.revision[0] != '\0')
         return refuse_form(search, "PUBLISHER/REPOSITORY[/FILE][:TAG]");
-    for (size_t i = 0; i < sizeof ends / sizeof *ends && home; i++) {
-        char *folder = gguf_store_path("%s%s/%s", home, ends[i], parts.name);
+    path = gguf_store_root(pointer);
+    for (int i = 0; i < 3 && !folder; i++) {
+        char *home = i == 0   ? (path ? gguf_store_read(path) : NULL)
+                     : i == 1 ? gguf_store_root(today)
+                              : gguf_store_root(older);
 
-        if (folder && access(folder, F_OK) == 0) {
-            result = choose(search, folder, &parts, NULL);
-            free(folder);
-            return result;
+        if (home) {
+            home[strcspn(home, "\r\n")] = '\0';
+            folder = find_below(home, parts.name);
         }
-        free(folder);
+        free(home);
     }
-    return gguf_store_fail(search, -ENOENT, "LM Studio's folder %s%s has no such repository",
-                           home ? home : "", ends[0]);
+    result = folder
+                 ? choose(search, folder, &parts, NULL)
+                 : gguf_store_fail(search, -ENOENT,
+                                   "there is no such repository in LM Studio's ~/.lmstudio/models, "
+                                   "nor where its settings keep models");
+    free(folder);
+    free(path);
+    return result;
 }

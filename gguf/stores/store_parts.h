@@ -13,7 +13,7 @@ struct gguf_store_search {
     char *reason;
 };
 
-/* Set the reason, with other bytes than text escaped. Returns `code`. */
+/* Set the reason. Bytes other than printable ASCII become '?'. Returns `code`. */
 int gguf_store_fail(const struct gguf_store_search *search, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

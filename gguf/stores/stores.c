@@ -1,5 +1,4 @@
 #include "gguf/stores/store_parts.h"
-#include "gguf/support/safe_print.h"
 #include "gguf/support/strings.h"
 
 #include <dirent.h>

@@ -206,6 +206,16 @@ class TestFiles(StoreTestCase):
         self.expect_refusal("no such repository", "lmstudio:o/m")
         self.expect_refusal("is not a name of the form", "lmstudio:o")
 
+    def test_lm_studio_elsewhere(self):
+        moved = self.put_model("moved/models/o/n/n.gguf")
+        self.put(self.path("moved").encode() + b"\n", ".lmstudio-home-pointer")
+        self.expect_model(moved, "lmstudio:o/n")
+        other = self.put_model("downloads/o/n/n.gguf")
+        self.put(json.dumps({"downloadsFolder": self.path("downloads")}).encode(), "moved/settings.json")
+        self.expect_model(other, "lmstudio:o/n")
+        self.put(b"{", "moved/settings.json")
+        self.expect_model(moved, "lmstudio:o/n")
+
     def test_the_runner_and_a_mount_take_names(self):
         self.put_snapshot("models--o--n", "n.gguf")
         environment = {**os.environ, "HOME": self.folder, "XDG_CACHE_HOME": "", "HF_HOME": ""}
