@@ -1,6 +1,7 @@
 #include "contrib/runner/compute/kv_cache.h"
 
 #include "dequant/kernels.h"
+#include "gguf/support/cache_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,12 +22,12 @@ static size_t bytes_of(const struct run_cache *cache, size_t n)
 
 int run_cache_reserve(struct run_cache *cache, size_t n_rows)
 {
-    size_t capacity = cache->n_rows, n_bytes;
+    const size_t capacity = gguf_cache_rows(n_rows, 0, 0);
+    size_t n_bytes;
     void *larger;
 
-    if (n_rows <= capacity)
+    if (n_rows <= cache->n_rows)
         return 0;
-    capacity = capacity + capacity / 2 > n_rows ? capacity + capacity / 2 : n_rows;
     if (__builtin_mul_overflow(capacity, bytes_of(cache, cache->width), &n_bytes))
         return -ENOMEM;
     larger = realloc(cache->rows, n_bytes ? n_bytes : 1);

@@ -20,7 +20,7 @@ struct run_cache {
  */
 uint32_t run_cache_type(uint32_t type, size_t n);
 
-/* Make room for n_rows rows; existing rows stay. Returns 0 or -ENOMEM. */
+/* Make room for gguf_cache_rows(n_rows) rows; existing rows stay. Returns 0 or -ENOMEM. */
 int run_cache_reserve(struct run_cache *cache, size_t n_rows);
 void run_cache_free(struct run_cache *cache);
 
