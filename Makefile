@@ -62,8 +62,8 @@ SUPPORT_SRC := $(wildcard gguf/support/*.c gguf/models/*.c gguf/stores/*.c) $(JI
 FS_SRC      := $(filter-out fs/kernels/%,$(wildcard fs/*/*.c fs/*/*/*.c))
 RUNNER_MAIN := contrib/runner/cli/run_main.c
 RUNNER_SRC  := $(filter-out $(RUNNER_MAIN) contrib/runner/kernels/%,$(wildcard contrib/runner/*/*.c))
-WRITER_SRC  := contrib/sample/gguf_writer.c
-SAMPLE_SRC  := $(WRITER_SRC) contrib/sample/random_weights.c
+WRITER_SRC  := tests/writer/gguf_writer.c
+SAMPLE_SRC  := $(WRITER_SRC) tests/writer/random_weights.c
 UNIT_SRC    := $(wildcard tests/unit/*.c tests/unit/*/*.c tests/unit/*/*/*.c)
 # Sources of the hostile files, without the programs in the same folder.
 HOSTILE_SRC := $(wildcard tests/hostile/hostile*.c)
@@ -129,9 +129,6 @@ $(BUILD)/ggufs-run: $(RUNNER_OBJ) $(call obj,$(RUNNER_MAIN))
 $(BUILD)/unit-tests: $(LIB_OBJ) $(call obj,$(RUNNER_SRC)) $(RUNNER_KERNEL_OBJ) $(UNIT_OBJ)
 	$(CC) $(ALL_LDFLAGS) $(TEST_LINKER) -o $@ $^ $(PKG_LIBS) $(RUNNER_LIBS) -lcriterion -lm
 
-$(BUILD)/make-%: $(call obj,contrib/sample/make_%.c $(SAMPLE_SRC)) $(DEQUANT_OBJ)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
-
 $(BUILD)/make-bench $(BUILD)/make-big: $(BUILD)/make-%: $(call obj,tests/bench/make_%.c $(SAMPLE_SRC)) $(DEQUANT_OBJ)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lm
 
@@ -158,6 +155,10 @@ $(BUILD)/faulty $(BUILD)/liar: $(BUILD)/%: $(BUILD)/obj/tests/mount/%.o
 # For the mount tests: renders chat templates.
 $(BUILD)/render-templates: $(call obj,tests/mount/render_templates.c $(JINJA_SRC))
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lunistring -lm
+
+build/sample.gguf: contrib/make_sample.py
+	@mkdir -p $(@D)
+	$(firstword $(wildcard /usr/bin/python3) python3) $< $@
 
 # Built without sanitizers, so that all builds share the files.
 build/%.gguf: build/make-%
@@ -190,7 +191,7 @@ endef
 $(foreach set,scalar $(KERNEL_SETS),$(eval $(call kernel_rule,$(BUILD),$(set))))
 
 -include $(patsubst %.o,%.d,$(LIB_OBJ) $(RUNNER_OBJ) $(UNIT_OBJ) $(call obj,fs/command/main.c $(RUNNER_MAIN) tests/hostile/make_hostile.c tests/hostile/walk_library.c \
-    $(wildcard contrib/sample/*.c tests/bench/*.c tests/kernels/*.c tests/kernels/reference/*.c tests/mount/*.c tests/soak/*.c tests/threads/*.c)))
+    $(wildcard tests/bench/*.c tests/kernels/*.c tests/kernels/reference/*.c tests/mount/*.c tests/soak/*.c tests/threads/*.c tests/writer/*.c)))
 
 # ---- fuzzing: replay with any compiler, libFuzzer with clang, or AFL++ ----
 
@@ -316,7 +317,7 @@ check-fast:
 
 # Programs of others that read a mount; see tests/clients/run.
 test-clients:
-	contrib/install-deps build run clients
+	contrib/install-deps build run demo clients
 	$(MAKE) -s all build/sample.gguf
 	tests/clients/run
 
@@ -366,7 +367,7 @@ $(BUILD)/bench-reader $(BUILD)/bench-bandwidth: $(BUILD)/bench-%: $(BUILD)/obj/t
 build/bench-$(BENCH_MIB).gguf: tests/bench/make_bench.c | build/make-bench
 	build/make-bench $@ $(BENCH_MIB)
 
-C_FILES := $(wildcard $(addsuffix /*.[ch],dequant dequant/* gguf gguf/* fs/* fs/*/* contrib/sample contrib/runner/* tests/* tests/unit/* tests/unit/*/*))
+C_FILES := $(wildcard $(addsuffix /*.[ch],dequant dequant/* gguf gguf/* fs/* fs/*/* contrib/runner/* tests/* tests/unit/* tests/unit/*/*))
 # Phrases in comments that a reader must read twice.
 UNCLEAR = those of|that of|of which|\bsuch\b|is no |is none
 
@@ -385,7 +386,7 @@ lint: lint-comments
 	    -std=c11 -D_GNU_SOURCE '-DGGUFS_VERSION=""' -I. $(PKG_CFLAGS)
 	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability \
 	    --suppress='uninitvar:dequant/kernels/*.h' --inline-suppr -I. -D__BYTE_ORDER__=1234 -D__ORDER_LITTLE_ENDIAN__=1234 \
-	    dequant gguf fs contrib/sample contrib/runner
+	    dequant gguf fs contrib/runner
 	mandoc -T lint -W warning ggufs.1 ggufs.3 ggufs.5 ggufs-admin.7 ggufs-run.1
 	shellcheck -s bash contrib/completion/*.bash
 	shellcheck contrib/install-deps contrib/build contrib/demo contrib/test tests/clients/run tests/soak/run tests/packages/run .ci/run \
@@ -451,12 +452,12 @@ deb:
 	contrib/packaging/build-deb $(VERSION)
 
 test-packages:
-	contrib/install-deps build run deb lintian
+	contrib/install-deps build run demo deb lintian
 	$(MAKE) -s build/sample.gguf
 	tests/packages/run $(VERSION)
 
 test-dist:
-	contrib/install-deps build deb dist arm
+	contrib/install-deps build demo deb dist arm
 	tests/packages/dist $(VERSION)
 
 # SIGN=no leaves the signatures out; see contrib/packaging/release.

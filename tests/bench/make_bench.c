@@ -5,7 +5,7 @@
  * The data are random rows, one chunk of them repeated. Blocks decode to values that are finite and
  * neither tiny nor huge, since real models have no numbers that slow a processor down.
  */
-#include "contrib/sample/gguf_writer.h"
+#include "tests/writer/gguf_writer.h"
 #include "dequant/kernels.h"
 #include "dequant/rows.h"
 

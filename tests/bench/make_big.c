@@ -3,8 +3,8 @@
  * program can run it, because the tensors have the names of a llama's but not the shapes. All data
  * is zeros.
  */
-#include "contrib/sample/gguf_writer.h"
-#include "contrib/sample/random_weights.h"
+#include "tests/writer/gguf_writer.h"
+#include "tests/writer/random_weights.h"
 #include "dequant/types.h"
 
 #include <errno.h>

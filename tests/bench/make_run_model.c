@@ -5,8 +5,8 @@
  * The weights of a type are a few thousand random blocks, repeated. Their number is a prime, so the
  * rows of a matrix differ.
  */
-#include "contrib/sample/gguf_writer.h"
-#include "contrib/sample/random_weights.h"
+#include "tests/writer/gguf_writer.h"
+#include "tests/writer/random_weights.h"
 #include "tests/bench/run_shapes.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "tests/bench/run_shapes.h"
 
-#include "contrib/sample/random_weights.h"
+#include "tests/writer/random_weights.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,10 +2,10 @@
  * The shapes of models: their tensors and the keys of their architecture. The models are made for
  * measuring the speed of a runner, so all weights are random.
  */
-#ifndef GGUFS_CONTRIB_RUN_SHAPES_H
-#define GGUFS_CONTRIB_RUN_SHAPES_H
+#ifndef GGUFS_TESTS_RUN_SHAPES_H
+#define GGUFS_TESTS_RUN_SHAPES_H
 
-#include "contrib/sample/gguf_writer.h"
+#include "tests/writer/gguf_writer.h"
 #include "dequant/types.h"
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* Writes the seeds of the fuzz targets as FOLDER/<target>/<name>: valid and broken inputs. */
-#include "contrib/sample/gguf_writer.h"
+#include "tests/writer/gguf_writer.h"
 #include "dequant/types.h"
 #include "tests/fuzz/runner_seeds.h"
 #include "tests/unit/gguf/old_file.h"

@@ -99,7 +99,6 @@ static const struct {
     {"contrib/runner/engine/",
      {"contrib/runner/engine/", "contrib/runner/compute/", "contrib/runner/tree/", "gguf/models/",
       "gguf/support/", "dequant/"}},
-    {"contrib/sample/", {"contrib/sample/", "dequant/"}},
 };
 
 static void check_include(const char *path, const char *included)

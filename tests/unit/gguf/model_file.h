@@ -5,7 +5,7 @@
 #ifndef GGUFS_TESTS_MODEL_FILE_H
 #define GGUFS_TESTS_MODEL_FILE_H
 
-#include "contrib/sample/gguf_writer.h"
+#include "tests/writer/gguf_writer.h"
 #include "gguf/model.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

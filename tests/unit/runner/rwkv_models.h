@@ -2,7 +2,7 @@
 #ifndef GGUFS_TESTS_RWKV_MODELS_H
 #define GGUFS_TESTS_RWKV_MODELS_H
 
-#include "contrib/sample/gguf_writer.h"
+#include "tests/writer/gguf_writer.h"
 
 #include <stdint.h>
 

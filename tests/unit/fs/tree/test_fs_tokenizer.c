@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "contrib/sample/gguf_writer.h"
+#include "tests/writer/gguf_writer.h"
 #include "fs/tree/hf/tokenizer_json.h"
 #include "tests/unit/fs/tree_file.h"
 #include "tests/unit/gguf/model_file.h"

@@ -1,4 +1,4 @@
-#include "contrib/sample/random_weights.h"
+#include "tests/writer/random_weights.h"
 
 #include "dequant/blocks.h"
 #include "dequant/iq_blocks.h"

@@ -1,4 +1,4 @@
-#include "contrib/sample/gguf_writer.h"
+#include "tests/writer/gguf_writer.h"
 
 #include <errno.h>
 #include <stdio.h>

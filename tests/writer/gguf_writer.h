@@ -1,6 +1,5 @@
 /*
- * Writes a GGUF file into memory: for the sample models, and for tests, which also need files that
- * are wrong on purpose.
+ * Writes a GGUF file into memory: for tests, which also need files that are wrong on purpose.
  *
  *     struct gguf_writer *w = gguf_writer_open(3, false);
  *     gguf_writer_add_string(w, "general.architecture", "llama");
@@ -15,8 +14,8 @@
  *
  * Each writer belongs to one thread at a time. The format: ggml's docs/gguf.md.
  */
-#ifndef GGUFS_CONTRIB_GGUF_WRITER_H
-#define GGUFS_CONTRIB_GGUF_WRITER_H
+#ifndef GGUFS_TESTS_GGUF_WRITER_H
+#define GGUFS_TESTS_GGUF_WRITER_H
 
 #include <stdbool.h>
 #include <stddef.h>

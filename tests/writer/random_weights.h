@@ -3,8 +3,8 @@
  * machine: all random numbers are integers, and no floating-point result depends on how the
  * compiler arranges the operations.
  */
-#ifndef GGUFS_CONTRIB_RANDOM_WEIGHTS_H
-#define GGUFS_CONTRIB_RANDOM_WEIGHTS_H
+#ifndef GGUFS_TESTS_RANDOM_WEIGHTS_H
+#define GGUFS_TESTS_RANDOM_WEIGHTS_H
 
 #include "dequant/types.h"
 
