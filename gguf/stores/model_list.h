@@ -1,0 +1,91 @@
+/*
+ * Lists of the models in a folder or a store, made without opening a model. Whoever lists has the
+ * files opened by a struct gguf_store_access: by system calls, or by a process that may still open
+ * them. Functions return 0 or a negative errno.
+ */
+#pragma once
+
+#include "gguf/support/file_status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The files of a folder, without hidden ones, sorted by name (bytes). All zero: none. */
+struct gguf_folder_entry {
+    const char *name;
+    bool is_folder; /* and not a link to one */
+    bool is_link;
+    uint64_t size_bytes; /* of a file, or of the file that a link leads to; 0 if it has none */
+    struct timespec modified;
+};
+
+struct gguf_folder {
+    struct gguf_folder_entry *entries;
+    size_t n_entries;
+    char *names; /* of all entries */
+};
+
+void gguf_folder_free(struct gguf_folder *folder);
+
+/* Each takes an absolute path. */
+struct gguf_store_access {
+    /*
+     * Open a regular file for reading, without waiting for a FIFO. Returns the descriptor, or
+     * -EINVAL for what is not a regular file, -EXDEV for a link out of the folder or store.
+     */
+    int (*open)(void *argument, const char *path);
+    /* Get the status of a file or a folder. */
+    int (*status)(void *argument, const char *path, struct gguf_file_status *status);
+    /* List a folder; -ELOOP: it is a place that must not be listed. Does not follow links. */
+    int (*list)(void *argument, const char *path, struct gguf_folder *folder);
+    void *argument;
+};
+
+/* By system calls. */
+extern const struct gguf_store_access gguf_direct_access;
+
+/* Read the entries of an open folder, and close it. */
+int gguf_folder_read(int descriptor, struct gguf_folder *folder);
+
+struct gguf_listed_file {
+    char *name; /* "mmproj.gguf" */
+    char *path; /* absolute */
+};
+
+/* A model. All texts are owned. */
+struct gguf_listed_model {
+    char *name; /* of its directory, with '/' after each folder: "llama3.2/1b" */
+    char *path; /* of its file or its first shard, absolute; NULL if there is none */
+    /* What is shown beside the model's tree: projectors, adapters, drafts, texts, as they are. */
+    struct gguf_listed_file *extras;
+    size_t n_extras;
+    bool is_partial;     /* an unfinished download, opened as -o partial does */
+    char *error;         /* why it cannot be opened; NULL if it can be tried */
+    uint64_t size_bytes; /* of the model's files, as the folder or the manifest has them */
+};
+
+struct gguf_model_list {
+    struct gguf_listed_model *models;
+    size_t n_models, room;
+};
+
+/* Add a model. `path` and `error` may be NULL. All texts are copied. */
+int gguf_model_list_add(struct gguf_model_list *list, const char *name, const char *path,
+                        uint64_t size_bytes, const char *error);
+
+/* Add a file to a model. */
+int gguf_listed_model_add(struct gguf_listed_model *model, const char *name, const char *path);
+
+void gguf_model_list_free(struct gguf_model_list *list);
+
+#define GGUF_LIST_REASON_BYTES 700
+
+/*
+ * Add the models in a folder and in the folders below it: GGUF files, named by their paths without
+ * ".gguf". The shards of a model count as one; a projector (*mmproj*) goes with the models that its
+ * name or its folder says. What cannot be opened has an `error`. On failure the reason is in
+ * `reason`, to follow the folder's name and a colon.
+ */
+int gguf_list_folder(const struct gguf_store_access *access, const char *root,
+                     struct gguf_model_list *list, char reason[GGUF_LIST_REASON_BYTES]);
