@@ -85,6 +85,10 @@ struct gguf_architecture {
     struct gguf_tensor_lists tensors;
     const char *keys; /* added to the keys of every row (key_lists.c), or replacing them */
     struct gguf_window_layers window;
+    uint32_t n_layer_kv_from_start; /* later layers use keys and values of these; 0: the key
+                                       attention.shared_kv_layers decides */
+    uint32_t full_indexer_context;  /* longest context of models in which each layer has an indexer
+                                       by default; 0: no limit */
     enum gguf_blocks blocks;
     struct gguf_big_model big;
     const char *pretokenizer; /* of files without tokenizer.ggml.pre; NULL: not known */

@@ -234,6 +234,7 @@ const struct gguf_architecture gguf_dense_models[] = {
      .keys = RMS " attention.sliding_window attention.sliding_window_pattern? "
                  "rope.freq_base_swa=10000 attn_logit_softcapping? final_logit_softcapping=30 "
                  "attention.scale:1",
-     .window = {.period = 5}},
+     .window = {.period = 5},
+     .n_layer_kv_from_start = 20},
     {.name = NULL},
 };

@@ -190,7 +190,8 @@ const struct gguf_architecture gguf_expert_models[] = {
                             EXPERTS SHARED CHOICE_BIAS, NEXTN),
      .keys = RMS ROUTED WEIGHED GATED_BY_SIGMOID PREDICTED PARTLY_ROTATED
      " attention.kv_lora_rank attention.indexer.head_count attention.indexer.key_length "
-     "attention.indexer.top_k attention.indexer.types?"},
+     "attention.indexer.top_k attention.indexer.types?",
+     .full_indexer_context = 1048575},
     {.name = "qwen3vlmoe", .same_as = "qwen3moe"},
     {.name = "deepseek2-ocr",
      .tensors = MIXED_MODEL(TIED_ENDS, ATTENTION, EXPERTS SHARED CHOICE_BIAS_IF),

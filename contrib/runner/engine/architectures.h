@@ -87,17 +87,13 @@ enum run_reference_layout {
 enum run_attention_gate { RUN_ATTENTION_SIGMOID, RUN_ATTENTION_SOFTPLUS };
 
 struct run_attention_rules {
-    bool scale_is_inverse_width;    /* scores are multiplied by 1 / width of a head, not its root */
-    uint32_t n_layer_kv_from_start; /* later layers use keys and values of these; 0: the key
-                                       attention.shared_kv_layers decides */
-    bool keys_are_values;   /* layers without window and without attn_v use keys as values */
-    bool has_pruned_layers; /* without heads, attn_output is a product with the layer's
-                               input */
+    bool scale_is_inverse_width; /* scores are multiplied by 1 / width of a head, not its root */
+    bool keys_are_values;        /* layers without window and without attn_v use keys as values */
+    bool has_pruned_layers;      /* without heads, attn_output is a product with the layer's
+                                    input */
 
     /* attention is sparse, with an indexer (keys indexer.…) that rotates like this */
     enum run_rotary_kind indexer;
-    uint32_t full_indexer_context; /* longest context of models in which each layer has an indexer
-                                      by default; 0: no limit */
     enum run_attention_gate gate;
     enum run_reference_layout reference;
 };

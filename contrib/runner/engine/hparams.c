@@ -33,18 +33,10 @@ static void read_layers(struct run_key_reader *reader, struct run_hparams *hpara
         struct run_layer_shape *layer = &hparams->layers[i];
         const size_t stored = i % hparams->n_stored;
 
-        run_read_u32_at(reader, ".attention.head_count", stored, MAX_HEADS, &layer->n_head);
-        layer->n_head_kv = layer->n_head;
-        run_read_u32_at(reader, ".attention.head_count_kv", stored, MAX_HEADS, &layer->n_head_kv);
         run_read_u32_at(reader, ".feed_forward_length", stored, MAX_WIDTH, &layer->n_ff);
         layer->sparsity = i < hparams->architecture->feed_forward.n_sparse_layers
                               ? hparams->architecture->feed_forward.sparsity
                               : 0;
-        if (layer->n_head > 0 && layer->n_head_kv > 0 && layer->n_head % layer->n_head_kv != 0)
-            run_read_refuse(reader,
-                            "attention.head_count is not a multiple of attention.head_count_kv");
-        if (layer->n_head == 0 || layer->n_head_kv == 0)
-            layer->n_head = layer->n_head_kv = 0;
         run_read_float_at(reader, ".swiglu_clamp_exp", i, &layer->clamp_experts);
         run_read_float_at(reader, ".swiglu_clamp_shexp", i, &layer->clamp);
     }

@@ -9,7 +9,7 @@
 #include "gguf/support/limits.h"
 #include "gguf/models/models.h"
 
-/* Hyperparameters that may differ from layer to layer. */
+/* Hyperparameters that may differ from layer to layer. See struct gguf_layer_shape for heads. */
 struct run_layer_shape {
     uint32_t n_head, n_head_kv; /* 0: no attention in this layer */
     uint32_t n_ff;
@@ -62,6 +62,7 @@ struct run_hparams {
     float attention_softcap, final_softcap;             /* 0: none */
 
     /* Attention. */
+    uint32_t n_head;       /* of the first layer that has any */
     uint32_t dim_k, dim_v; /* of a head's keys and values, in layers without window */
     uint32_t n_rot, n_rot_windowed;
     uint32_t window;       /* 0: none */

@@ -1,26 +1,69 @@
 #include "contrib/runner/engine/hparams_parts.h"
 
 #include <math.h>
+#include <stdlib.h>
 
-/* Return the number of heads of the first layer that has any; hybrids begin with layers without. */
-static uint32_t first_n_head(const struct run_hparams *hparams)
+static void read_key(void *reader, const char *key, size_t layer, uint32_t most, uint32_t *value)
 {
-    for (size_t i = 0; i < hparams->n_layer; i++)
-        if (hparams->layers[i].n_head > 0)
-            return hparams->layers[i].n_head;
-    return 0;
+    run_read_u32_at(reader, key, layer, most, value);
 }
 
-static void read_widths(struct run_key_reader *reader, struct run_hparams *hparams)
+static bool is_array(void *reader, const char *key)
+{
+    size_t n;
+
+    return run_metadata_numbers(((struct run_key_reader *)reader)->metadata, key, &n);
+}
+
+static void read_shapes(struct run_key_reader *reader, struct run_hparams *hparams)
+{
+    const struct gguf_shape_keys keys = {
+        .architecture = hparams->model,
+        .n_layer = hparams->n_layer,
+        .n_shapes = run_hparams_n_shapes(hparams),
+        .n_stored = hparams->n_stored,
+        .n_embd = hparams->n_embd,
+        .n_context = hparams->n_context,
+        .read = read_key,
+        .is_array = is_array,
+        .user = reader,
+    };
+    struct gguf_layer_shape *shapes = calloc(keys.n_shapes, sizeof *shapes);
+    struct gguf_shapes all;
+    const char *refusal;
+
+    if (!shapes) {
+        reader->code = run_fail_memory(reader->failure);
+        return;
+    }
+    refusal = gguf_layer_shapes_read(&keys, shapes, &all);
+    if (refusal)
+        run_read_refuse(reader, refusal);
+    for (uint32_t i = 0; i < keys.n_shapes; i++) {
+        struct run_layer_shape *layer = &hparams->layers[i];
+
+        layer->n_head = shapes[i].n_head;
+        layer->n_head_kv = shapes[i].n_head_kv;
+        layer->dim_k = shapes[i].dim_k;
+        layer->dim_v = shapes[i].dim_v;
+        layer->shares_kv = shapes[i].shares_kv;
+        layer->kv_layer = shapes[i].kv_layer;
+        layer->is_windowed = shapes[i].is_windowed;
+        layer->has_indexer = shapes[i].has_indexer;
+    }
+    hparams->n_head = all.n_head;
+    hparams->dim_k = all.dim_k;
+    hparams->dim_v = all.dim_v;
+    hparams->window = all.window;
+    free(shapes);
+}
+
+static void read_rotation(struct run_key_reader *reader, struct run_hparams *hparams)
 {
     const struct run_architecture *row = hparams->architecture;
-    const uint32_t n_head = first_n_head(hparams);
 
-    if (n_head == 0)
+    if (hparams->n_head == 0)
         return;
-    hparams->dim_k = hparams->dim_v = hparams->n_embd / n_head;
-    run_read_u32(reader, ".attention.key_length", MAX_HEAD_WIDTH, &hparams->dim_k);
-    run_read_u32(reader, ".attention.value_length", MAX_HEAD_WIDTH, &hparams->dim_v);
     hparams->n_rot = hparams->dim_k;
     run_read_u32(reader, ".rope.dimension_count", MAX_HEAD_WIDTH, &hparams->n_rot);
     hparams->n_rot_windowed = hparams->n_rot;
@@ -34,7 +77,7 @@ static void read_widths(struct run_key_reader *reader, struct run_hparams *hpara
 static float read_scale(struct run_key_reader *reader, const struct run_hparams *hparams)
 {
     const struct run_architecture *row = hparams->architecture;
-    const uint32_t n_head = first_n_head(hparams);
+    const uint32_t n_head = hparams->n_head;
     float scale = 1;
 
     if (n_head > 0 && hparams->dim_k > 0)
@@ -119,84 +162,14 @@ static bool is_rotated(const struct run_hparams *hparams, uint32_t index, uint32
     return true;
 }
 
-static void read_window(struct run_key_reader *reader, struct run_hparams *hparams)
+static void read_rotated(struct run_key_reader *reader, struct run_hparams *hparams)
 {
-    const struct run_architecture *row = hparams->architecture;
-    const char *key = ".attention.sliding_window_pattern";
-    size_t n;
-    const bool is_pattern = run_metadata_numbers(reader->metadata, key, &n) != NULL;
-    uint32_t period = hparams->model->window.period, n_leading = 0;
+    uint32_t n_leading = 0;
 
-    run_read_u32(reader, ".attention.sliding_window", INT32_MAX, &hparams->window);
-    if (hparams->window > 0 && !is_pattern)
-        run_read_u32(reader, key, GGUF_MAX_LAYERS, &period);
-    if (row->rotary.layers == RUN_ROTARY_LEADING)
+    if (hparams->architecture->rotary.layers == RUN_ROTARY_LEADING)
         run_read_u32(reader, ".leading_dense_block_count", GGUF_MAX_LAYERS, &n_leading);
-    for (uint32_t i = 0; i < run_hparams_n_shapes(hparams) && reader->code == 0; i++) {
-        struct run_layer_shape *layer = &hparams->layers[i];
-        const uint32_t stored = i % hparams->n_stored;
-        uint32_t is_windowed = gguf_is_windowed(hparams->model, stored, period);
-
-        if (hparams->window > 0 && is_pattern)
-            run_read_u32_at(reader, key, stored, 1, &is_windowed);
-        layer->is_windowed = hparams->window > 0 && is_windowed;
-        layer->is_rotated = is_rotated(hparams, i, n_leading);
-    }
-}
-
-/* The widths of heads, which may differ in layers with a window. */
-static void read_dims(struct run_key_reader *reader, struct run_hparams *hparams)
-{
-    uint32_t dim_k = hparams->dim_k, dim_v = hparams->dim_v;
-
-    run_read_u32(reader, ".attention.key_length_swa", MAX_HEAD_WIDTH, &dim_k);
-    run_read_u32(reader, ".attention.value_length_swa", MAX_HEAD_WIDTH, &dim_v);
-    if (first_n_head(hparams) > 0 && (dim_k == 0 || dim_v == 0))
-        run_read_refuse(
-            reader, "attention.key_length or attention.value_length is 0, a head without width");
-    for (uint32_t i = 0; i < run_hparams_n_shapes(hparams); i++) {
-        struct run_layer_shape *layer = &hparams->layers[i];
-
-        layer->dim_k = layer->is_windowed ? dim_k : hparams->dim_k;
-        layer->dim_v = layer->is_windowed ? dim_v : hparams->dim_v;
-    }
-}
-
-/* Make layers without keys and values use the last layer of the same kind that has them. */
-static void share_kv(struct run_key_reader *reader, struct run_hparams *hparams)
-{
-    const uint32_t n_layer = hparams->n_layer,
-                   own = hparams->architecture->attention.n_layer_kv_from_start;
-    struct run_layer_shape *layers = hparams->layers;
-    uint32_t n = own > 0 && own < n_layer ? n_layer - own : 0;
-
-    run_read_u32(reader, ".attention.shared_kv_layers", n_layer - 1, &n);
-    for (uint32_t i = n_layer - n; i < n_layer; i++) {
-        uint32_t from = n_layer - n;
-
-        while (from > 0 && (layers[from - 1].is_windowed != layers[i].is_windowed ||
-                            layers[from - 1].n_head_kv != layers[i].n_head_kv))
-            from--;
-        if (from == 0) {
-            run_read_refuse(reader,
-                            "attention.shared_kv_layers: no earlier layer of the same kind");
-            return;
-        }
-        layers[i].shares_kv = true;
-        layers[i].kv_layer = from - 1;
-    }
-}
-
-/*
- * Return true if a layer has an indexer by default. GLM 5.2 has the longest context of its
- * architecture and an indexer in layers 0, 1, 2, 6, 10, …, as in llama.cpp's
- * src/models/glm-dsa.cpp.
- */
-static bool is_indexed(const struct run_hparams *hparams, uint32_t layer)
-{
-    const uint32_t context = hparams->architecture->attention.full_indexer_context;
-
-    return context == 0 || hparams->n_context <= context || layer < 2 || layer % 4 == 2;
+    for (uint32_t i = 0; i < run_hparams_n_shapes(hparams); i++)
+        hparams->layers[i].is_rotated = is_rotated(hparams, i, n_leading);
 }
 
 static void read_indexer(struct run_key_reader *reader, struct run_hparams *hparams)
@@ -212,22 +185,15 @@ static void read_indexer(struct run_key_reader *reader, struct run_hparams *hpar
     run_read_u32(reader, ".attention.indexer.local_blocks", INT32_MAX, &indexer->n_local_blocks);
     if (hparams->n_rot > indexer->width)
         run_read_refuse(reader, "attention.indexer.key_length is below rope.dimension_count");
-    for (uint32_t i = 0; i < run_hparams_n_shapes(hparams); i++) {
-        uint32_t has_indexer = is_indexed(hparams, i);
-
-        run_read_u32_at(reader, ".attention.indexer.types", i, 1, &has_indexer);
-        hparams->layers[i].has_indexer = has_indexer;
-    }
 }
 
 void run_hparams_read_attention(struct run_key_reader *reader, struct run_hparams *hparams)
 {
-    read_widths(reader, hparams);
+    read_shapes(reader, hparams);
+    read_rotation(reader, hparams);
     read_scores(reader, hparams);
     read_latent(reader, hparams);
     read_temperature(reader, hparams);
-    read_window(reader, hparams);
-    read_dims(reader, hparams);
-    share_kv(reader, hparams);
+    read_rotated(reader, hparams);
     read_indexer(reader, hparams);
 }

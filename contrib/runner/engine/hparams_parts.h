@@ -3,12 +3,13 @@
 
 #include "contrib/runner/engine/hparams.h"
 #include "contrib/runner/engine/key_reader.h"
+#include "gguf/models/layer_shapes.h"
 
 /* Larger than in any known model. */
 enum {
     MAX_WIDTH = 1 << 20,
-    MAX_HEADS = 1 << 14,
-    MAX_HEAD_WIDTH = 1 << 16,
+    MAX_HEADS = GGUF_MAX_HEADS,
+    MAX_HEAD_WIDTH = GGUF_MAX_HEAD_WIDTH,
     MAX_EXPERTS = 1 << 16,
 };
 
