@@ -1,6 +1,5 @@
 #include "contrib/runner/engine/altup.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -76,13 +75,11 @@ void run_altup_begin(const struct run_altup_ends *ends, const struct run_pass *p
         project(&ends->in, i - 1, pass, streams, streams, streams + i * size);
 }
 
-int run_altup_end(const struct run_altup_ends *ends, const struct run_pass *pass, float *streams)
+void run_altup_end(const struct run_altup_ends *ends, const struct run_pass *pass, float *streams)
 {
     const size_t n_streams = pass->hparams->n_streams, size = pass->n * pass->hparams->n_embd;
     float *projected = run_scratch_take(pass->scratch, n_streams * size);
 
-    if (!projected)
-        return -ENOMEM;
     for (size_t i = 1; i < n_streams; i++)
         project(&ends->out, i - 1, pass, streams, streams + i * size, projected + i * size);
     for (size_t j = 0; j < size && n_streams > 1; j++) {
@@ -92,10 +89,9 @@ int run_altup_end(const struct run_altup_ends *ends, const struct run_pass *pass
             sum += projected[i * size + j];
         streams[j] = sum / (float)n_streams;
     }
-    return 0;
 }
 
-/* The modalities of AltUp's router: [n][n_streams]; NULL if out of memory. */
+/* The modalities of AltUp's router: [n][n_streams]. */
 static float *route(const struct run_altup *altup, const struct run_pass *pass, const float *x)
 {
     const size_t n = pass->n, n_embd = pass->hparams->n_embd;
@@ -103,8 +99,6 @@ static float *route(const struct run_altup *altup, const struct run_pass *pass, 
     float *normed = run_scratch_take(pass->scratch, n * n_embd);
     float *routes = run_scratch_take(pass->scratch, n * n_streams);
 
-    if (!normed || !routes)
-        return NULL;
     run_norm_apply(&altup->router_norm, x, n, n_embd, normed);
     for (size_t i = 0; i < n * n_embd; i++)
         normed[i] /= (float)n_embd;
@@ -114,16 +108,14 @@ static float *route(const struct run_altup *altup, const struct run_pass *pass, 
     return routes;
 }
 
-int run_altup_predict(const struct run_altup *altup, const struct run_pass *pass,
-                      const float *streams, float *predictions)
+void run_altup_predict(const struct run_altup *altup, const struct run_pass *pass,
+                       const float *streams, float *predictions)
 {
     const size_t n = pass->n, n_embd = pass->hparams->n_embd, size = n * n_embd;
     const size_t n_streams = pass->hparams->n_streams;
     const float *routes = route(altup, pass, streams);
     float *mix = run_scratch_take(pass->scratch, n * n_streams * n_streams);
 
-    if (!routes || !mix)
-        return -ENOMEM;
     run_linear_apply(&altup->predict, 0, routes, n, mix);
     memcpy(predictions, streams, n_streams * size * sizeof *predictions);
     for (size_t to = 0; to < n_streams; to++) {
@@ -138,19 +130,16 @@ int run_altup_predict(const struct run_altup *altup, const struct run_pass *pass
             }
         }
     }
-    return 0;
 }
 
-int run_altup_correct(const struct run_altup *altup, const struct run_pass *pass,
-                      const float *predictions, const float *active, float *streams)
+void run_altup_correct(const struct run_altup *altup, const struct run_pass *pass,
+                       const float *predictions, const float *active, float *streams)
 {
     const size_t n = pass->n, n_embd = pass->hparams->n_embd, size = n * n_embd;
     const size_t n_streams = pass->hparams->n_streams;
     const float *routes = route(altup, pass, active);
     float *factors = run_scratch_take(pass->scratch, n * n_streams);
 
-    if (!routes || !factors)
-        return -ENOMEM;
     run_linear_apply(&altup->correct, 0, routes, n, factors);
     for (size_t to = 0; to < n_streams; to++) {
         for (size_t k = 0; k < size; k++) {
@@ -160,5 +149,4 @@ int run_altup_correct(const struct run_altup *altup, const struct run_pass *pass
                 predictions[to * size + k] + (active[k] - predictions[k]) * factor;
         }
     }
-    return 0;
 }

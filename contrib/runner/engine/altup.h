@@ -30,17 +30,17 @@ void run_altup_load(struct run_loader *loader, const struct run_hparams *hparams
 
 /*
  * Streams are [n_streams][n][n_embd]. run_altup_begin() makes the other streams from the first;
- * run_altup_end() combines all into the first and returns 0 or -ENOMEM.
+ * run_altup_end() combines all into the first.
  */
 void run_altup_begin(const struct run_altup_ends *ends, const struct run_pass *pass,
                      float *streams);
-int run_altup_end(const struct run_altup_ends *ends, const struct run_pass *pass, float *streams);
+void run_altup_end(const struct run_altup_ends *ends, const struct run_pass *pass, float *streams);
 
-/* predictions = the predicted streams, before the layer. Returns 0 or -ENOMEM. */
-int run_altup_predict(const struct run_altup *altup, const struct run_pass *pass,
-                      const float *streams, float *predictions);
+/* predictions = the predicted streams, before the layer. */
+void run_altup_predict(const struct run_altup *altup, const struct run_pass *pass,
+                       const float *streams, float *predictions);
 
 /* streams = predictions, corrected by `active`, [n][n_embd], the layer's output for the first
- * stream. Returns 0 or -ENOMEM. */
-int run_altup_correct(const struct run_altup *altup, const struct run_pass *pass,
-                      const float *predictions, const float *active, float *streams);
+ * stream. */
+void run_altup_correct(const struct run_altup *altup, const struct run_pass *pass,
+                       const float *predictions, const float *active, float *streams);

@@ -282,14 +282,17 @@ void run_engine_reset(struct run_engine *engine)
 int run_engine_rewind(struct run_engine *engine, uint32_t n_past, struct run_failure *failure)
 {
     const uint32_t n_kept = engine->n_last - (engine->n_past - n_past); /* of the last pass */
-    int code = 0;
+    jmp_buf out_of_memory;
 
-    for (uint32_t i = 0; i < engine->hparams.n_layer && code == 0; i++)
-        code = run_mixers_rewind(&engine->mixers[i], &engine->scratch, n_kept);
+    engine->scratch.out_of_memory = &out_of_memory;
+    if (setjmp(out_of_memory))
+        return run_fail_memory(failure);
+    for (uint32_t i = 0; i < engine->hparams.n_layer; i++)
+        run_mixers_rewind(&engine->mixers[i], &engine->scratch, n_kept);
     engine->n_past = n_past; /* later tokens overwrite the keys and values after it */
     engine->n_last = n_kept;
     run_nextn_rewind(&engine->nextn, n_past);
-    return code < 0 ? run_fail_memory(failure) : 0;
+    return 0;
 }
 
 bool run_engine_has_states(const struct run_engine *engine)
@@ -304,14 +307,12 @@ bool run_engine_can_rewind(const struct run_engine *engine)
     return !states->newest || (engine->can_rewind && !states->are_final);
 }
 
-static int embed(const struct run_engine *engine, const struct run_pass *pass, float *x)
+static void embed(const struct run_engine *engine, const struct run_pass *pass, float *x)
 {
     const size_t n_embd = engine->hparams.n_embd;
     const float scale = engine->hparams.embedding_scale;
     float *position = engine->positions ? run_scratch_take(pass->scratch, n_embd) : NULL;
 
-    if (engine->positions && !position)
-        return -ENOMEM;
     for (size_t i = 0; i < pass->n; i++) {
         float *row = x + i * n_embd;
 
@@ -325,7 +326,6 @@ static int embed(const struct run_engine *engine, const struct run_pass *pass, f
         }
     }
     run_norm_apply(&engine->embedding_norm, x, pass->n, n_embd, x);
-    return 0;
 }
 
 /* Compute the logits of n rows of x. */
@@ -345,32 +345,20 @@ static void predict(const struct run_engine *engine, float *x, size_t n, float *
 }
 
 /* Fill in x, the input of the first layer, and the parts of the pass that depend on it. */
-static int begin(const struct run_engine *engine, struct run_pass *pass, float *x)
+static void begin(const struct run_engine *engine, struct run_pass *pass, float *x)
 {
     const size_t size = pass->n * engine->hparams.n_embd;
-    const int code = embed(engine, pass, x);
 
-    if (code < 0)
-        return code;
-    if (engine->hparams.architecture->layers.output_scale == RUN_LAYER_SCALES_EMBEDDINGS) {
-        float *copy = run_scratch_take(pass->scratch, size);
-
-        if (!copy)
-            return -ENOMEM;
-        memcpy(copy, x, size * sizeof *copy);
-        pass->embeddings = copy;
-    }
-    if (engine->per_layer.tokens.weight.data) {
+    embed(engine, pass, x);
+    if (engine->hparams.architecture->layers.output_scale == RUN_LAYER_SCALES_EMBEDDINGS)
+        pass->embeddings = memcpy(run_scratch_take(pass->scratch, size), x, size * sizeof *x);
+    if (engine->per_layer.tokens.weight.data)
         pass->per_layer = run_per_layer_make(&engine->per_layer, pass, x);
-        if (!pass->per_layer)
-            return -ENOMEM;
-    }
     run_altup_begin(&engine->altup, pass, x);
-    return 0;
 }
 
-static int feed_batch(struct run_engine *engine, const int32_t *tokens, size_t n,
-                      enum run_logits which, float *logits)
+static void feed_batch(struct run_engine *engine, const int32_t *tokens, size_t n,
+                       enum run_logits which, float *logits)
 {
     struct run_pass pass = {
         .hparams = &engine->hparams,
@@ -383,33 +371,26 @@ static int feed_batch(struct run_engine *engine, const int32_t *tokens, size_t n
     };
     const size_t n_embd = engine->hparams.n_embd;
     float *x = run_scratch_take(&engine->scratch, n * n_embd * engine->hparams.n_streams);
-    int code = x ? begin(engine, &pass, x) : -ENOMEM;
 
-    if (engine->hparams.rwkv_version == 7) {
+    begin(engine, &pass, x);
+    if (engine->hparams.rwkv_version == 7)
         pass.first_values = run_scratch_take(&engine->scratch, n * n_embd);
-        code = pass.first_values ? code : -ENOMEM;
-    }
-
-    for (uint32_t i = 0; i < engine->hparams.n_layer && code == 0; i++) {
+    for (uint32_t i = 0; i < engine->hparams.n_layer; i++) {
         if (engine->on_layer)
             engine->on_layer(engine->user, i, engine->hparams.n_layer);
         if (i > 0 && i % engine->hparams.n_stored == 0 && engine->hparams.has_loop_norm)
             run_norm_apply(&engine->output_norm, x, n, n_embd, x);
-        code = run_layer_apply(&engine->layers[i], &pass, x);
+        run_layer_apply(&engine->layers[i], &pass, x);
     }
-    if (code == 0)
-        code = run_altup_end(&engine->altup, &pass, x);
-    if (code == 0 && engine->nextn.is_there)
-        code = run_nextn_keep(&engine->nextn, &pass, x);
-    if (code < 0)
-        return code;
+    run_altup_end(&engine->altup, &pass, x);
+    if (engine->nextn.is_there)
+        run_nextn_keep(&engine->nextn, &pass, x);
     if (which == RUN_LOGITS_ALL)
         predict(engine, x, n, logits);
     else if (which == RUN_LOGITS_LAST)
         predict(engine, x + (n - 1) * n_embd, 1, logits);
     engine->n_past += (uint32_t)n;
     engine->n_last = (uint32_t)n;
-    return 0;
 }
 
 static int check_tokens(const struct run_engine *engine, const int32_t *tokens, size_t n,
@@ -445,24 +426,24 @@ static int check_logits(const struct run_engine *engine, const float *logits, si
 int run_engine_feed(struct run_engine *engine, const int32_t *tokens, size_t n,
                     enum run_logits which, float *logits, struct run_failure *failure)
 {
+    jmp_buf out_of_memory;
     int code = check_tokens(engine, tokens, n, failure);
 
-    for (size_t i = 0; i < n && code == 0;) {
-        const size_t batch = n - i < engine->n_batch ? n - i : engine->n_batch;
-        const struct run_scratch_mark mark = run_scratch_mark(&engine->scratch);
-
-        if (which == RUN_LOGITS_LAST && i + batch < n)
-            code = feed_batch(engine, tokens + i, batch, RUN_LOGITS_NONE, NULL);
-        else
-            code = feed_batch(engine, tokens + i, batch, which,
-                              which == RUN_LOGITS_ALL ? logits + i * engine->n_vocab : logits);
-        run_scratch_release(&engine->scratch, mark);
-        i += batch;
-    }
-    if (code == -ENOMEM)
+    if (code < 0)
+        return code;
+    engine->scratch.out_of_memory = &out_of_memory;
+    if (setjmp(out_of_memory))
         return run_fail_memory(failure);
-    if (code == 0)
-        code = run_weights_check(engine->weights, failure);
+    for (size_t i = 0, batch; i < n; i += batch) {
+        batch = n - i < engine->n_batch ? n - i : engine->n_batch;
+        run_scratch_release(&engine->scratch, (struct run_scratch_mark){0});
+        if (which == RUN_LOGITS_LAST && i + batch < n)
+            feed_batch(engine, tokens + i, batch, RUN_LOGITS_NONE, NULL);
+        else
+            feed_batch(engine, tokens + i, batch, which,
+                       which == RUN_LOGITS_ALL ? logits + i * engine->n_vocab : logits);
+    }
+    code = run_weights_check(engine->weights, failure);
     if (code < 0 || which == RUN_LOGITS_NONE || n == 0)
         return code;
     return check_logits(engine, logits, which == RUN_LOGITS_ALL ? n : 1, failure);
@@ -477,14 +458,18 @@ bool run_engine_can_draft(const struct run_engine *engine, const char **problem)
 int run_engine_draft(struct run_engine *engine, int32_t token, size_t most, int32_t *draft,
                      size_t *n, struct run_failure *failure)
 {
-    const struct run_scratch_mark mark = run_scratch_mark(&engine->scratch);
     const struct run_pass pass = {
         .hparams = &engine->hparams,
         .scratch = &engine->scratch,
         .rotary = engine->rotary,
     };
-    const int code = run_nextn_draft(&engine->nextn, &pass, token, most, draft, n);
+    jmp_buf out_of_memory;
 
-    run_scratch_release(&engine->scratch, mark);
-    return code < 0 ? run_fail_memory(failure) : 0;
+    *n = 0;
+    engine->scratch.out_of_memory = &out_of_memory;
+    if (setjmp(out_of_memory))
+        return run_fail_memory(failure);
+    run_scratch_release(&engine->scratch, (struct run_scratch_mark){0});
+    *n = run_nextn_draft(&engine->nextn, &pass, token, most, draft);
+    return 0;
 }

@@ -1,6 +1,5 @@
 #include "contrib/runner/engine/experts.h"
 
-#include <errno.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -197,12 +196,11 @@ static int compare_experts(const void *a, const void *b)
 }
 
 /* Applies one network to the tokens that chose it. */
-static int apply_one(const struct run_ffn *networks, const struct run_pass *pass,
-                     const struct choice *choices, size_t n, size_t width, const float *x,
-                     float *in, float *result, float *out)
+static void apply_one(const struct run_ffn *networks, const struct run_pass *pass,
+                      const struct choice *choices, size_t n, size_t width, const float *x,
+                      float *in, float *result, float *out)
 {
     const bool weighs_input = pass->hparams->architecture->experts.weights_before;
-    int code;
 
     for (size_t i = 0; i < n; i++) {
         const float *row = x + choices[i].token * width;
@@ -211,9 +209,7 @@ static int apply_one(const struct run_ffn *networks, const struct run_pass *pass
         for (size_t j = 0; j < width; j++)
             in[i * width + j] = row[j] * weight;
     }
-    code = run_ffn_apply(networks, pass, choices[0].expert, in, n, result);
-    if (code < 0)
-        return code;
+    run_ffn_apply(networks, pass, choices[0].expert, in, n, result);
     for (size_t i = 0; i < n; i++) {
         float *row = out + choices[i].token * width;
         const float weight = weighs_input ? 1 : choices[i].weight;
@@ -221,7 +217,6 @@ static int apply_one(const struct run_ffn *networks, const struct run_pass *pass
         for (size_t j = 0; j < width; j++)
             row[j] += weight * result[i * width + j];
     }
-    return 0;
 }
 
 /* Return the index of the first choice after `first` of another network. */
@@ -236,13 +231,12 @@ static size_t end_of_run(const struct choice *choices, size_t n_choices, size_t 
 
 /* out = the sum of the chosen networks' outputs for x. A token may choose a network several times.
  */
-static int apply_choices(const struct run_ffn *networks, const struct run_pass *pass,
-                         struct choice *choices, size_t n_choices, size_t width, const float *x,
-                         float *out)
+static void apply_choices(const struct run_ffn *networks, const struct run_pass *pass,
+                          struct choice *choices, size_t n_choices, size_t width, const float *x,
+                          float *out)
 {
     size_t longest = 0;
     float *in, *result;
-    int code = 0;
 
     /* All tokens of an expert are computed together, so that its weights are decoded once. */
     qsort(choices, n_choices, sizeof *choices, compare_experts);
@@ -252,17 +246,13 @@ static int apply_choices(const struct run_ffn *networks, const struct run_pass *
     }
     in = run_scratch_take(pass->scratch, longest * width);
     result = run_scratch_take(pass->scratch, longest * width);
-    if (!in || !result)
-        return -ENOMEM;
     memset(out, 0, pass->n * width * sizeof *out);
-    for (size_t first = 0, end; first < n_choices && code == 0; first = end) {
+    for (size_t first = 0, end; first < n_choices; first = end) {
         end = end_of_run(choices, n_choices, first);
-        code = apply_one(networks, pass, choices + first, end - first, width, x, in, result, out);
+        apply_one(networks, pass, choices + first, end - first, width, x, in, result, out);
     }
-    return code;
 }
 
-/* The router's input; NULL if out of memory. */
 static const float *router_input(const struct run_experts *experts, const struct run_pass *pass,
                                  const struct run_feed_forward_input *in, const float *x)
 {
@@ -275,8 +265,6 @@ static const float *router_input(const struct run_experts *experts, const struct
     if (!experts->router_scale)
         return x;
     scaled = run_scratch_take(pass->scratch, n * n_embd);
-    if (!scaled)
-        return NULL;
     memcpy(scaled, in->residual, n * n_embd * sizeof *scaled);
     run_norm(RUN_NORM_RMS, pass->hparams->norm_epsilon, scaled, n, n_embd, n_embd, NULL, NULL, 1,
              scaled);
@@ -285,7 +273,7 @@ static const float *router_input(const struct run_experts *experts, const struct
     return scaled;
 }
 
-/* The experts' input, with their own norm if they have one; NULL if out of memory. */
+/* The experts' input, with their own norm if they have one. */
 static const float *norm_input(const struct run_experts *experts, const struct run_pass *pass,
                                const struct run_feed_forward_input *in)
 {
@@ -296,78 +284,66 @@ static const float *norm_input(const struct run_experts *experts, const struct r
     if (!experts->norm.is_there)
         return in->normed;
     normed = run_scratch_take(pass->scratch, n * n_embd);
-    if (normed)
-        run_norm_apply(&experts->norm, is_layer_input ? in->layer : in->residual, n, n_embd,
-                       normed);
+    run_norm_apply(&experts->norm, is_layer_input ? in->layer : in->residual, n, n_embd, normed);
     return normed;
 }
 
-static int apply_chunks(const struct run_experts *experts, const struct run_pass *pass,
-                        struct choice *choices, float *sums)
+static void apply_chunks(const struct run_experts *experts, const struct run_pass *pass,
+                         struct choice *choices, float *sums)
 {
     const struct run_experts_shape *shape = &pass->hparams->experts;
     const size_t width = experts->width, n_out = pass->n * width;
     float *more = run_scratch_take(pass->scratch, n_out);
-    int code;
 
-    if (!more)
-        return -ENOMEM;
-    code = apply_choices(&experts->chunks, pass, choices, pass->n * n_chunks_used(shape), width,
-                         sums, more);
-    for (size_t i = 0; i < n_out && code == 0; i++)
+    apply_choices(&experts->chunks, pass, choices, pass->n * n_chunks_used(shape), width, sums,
+                  more);
+    for (size_t i = 0; i < n_out; i++)
         sums[i] += more[i] * shape->chunk_scale;
-    return code;
 }
 
 /* out = the sums of the networks' outputs for x, both [n][n_embd]. */
-static int apply_networks(const struct run_experts *experts, const struct run_pass *pass,
-                          struct choice *choices, struct choice *of_chunks, const float *x,
-                          float *out)
+static void apply_networks(const struct run_experts *experts, const struct run_pass *pass,
+                           struct choice *choices, struct choice *of_chunks, const float *x,
+                           float *out)
 {
     const size_t n = pass->n, width = experts->width, n_used = pass->hparams->experts.n_used;
     const bool is_narrow = experts->narrow.weight.data;
-    float *narrowed = is_narrow ? run_scratch_take(pass->scratch, n * width) : NULL;
+    float *narrowed = run_scratch_take(pass->scratch, is_narrow ? n * width : 0);
     float *sums = is_narrow ? run_scratch_take(pass->scratch, n * width) : out;
-    int code;
 
-    if (!sums || (is_narrow && !narrowed))
-        return -ENOMEM;
     if (is_narrow)
         run_linear_apply(&experts->narrow, 0, x, n, narrowed);
-    code = apply_choices(&experts->networks, pass, choices, n * n_used, width,
-                         is_narrow ? narrowed : x, sums);
-    if (code == 0 && pass->hparams->experts.n_chunks > 0)
-        code = apply_chunks(experts, pass, of_chunks, sums);
-    if (code == 0 && is_narrow)
+    apply_choices(&experts->networks, pass, choices, n * n_used, width, is_narrow ? narrowed : x,
+                  sums);
+    if (pass->hparams->experts.n_chunks > 0)
+        apply_chunks(experts, pass, of_chunks, sums);
+    if (is_narrow)
         run_linear_apply(&experts->widen, 0, sums, n, out);
-    return code;
 }
 
-int run_experts_apply(const struct run_experts *experts, const struct run_pass *pass,
-                      const struct run_feed_forward_input *in, float *out)
+/* Return room for n choices. */
+static struct choice *take_choices(const struct run_pass *pass, size_t n)
+{
+    return (void *)run_scratch_take(pass->scratch, n * (sizeof(struct choice) / sizeof(float)));
+}
+
+void run_experts_apply(const struct run_experts *experts, const struct run_pass *pass,
+                       const struct run_feed_forward_input *in, float *out)
 {
     const struct run_experts_shape *shape = &pass->hparams->experts;
     const size_t n = pass->n, n_used = shape->n_used, n_chunks = n_chunks_used(shape);
     const float *x = norm_input(experts, pass, in);
-    const float *router_in = x ? router_input(experts, pass, in, x) : NULL;
     float *scores = run_scratch_take(pass->scratch, n * shape->n);
     float *work = run_scratch_take(pass->scratch, 3 * (size_t)shape->n);
-    struct choice *choices = calloc(n * n_used, sizeof *choices);
-    struct choice *of_chunks = calloc(n_chunks ? n * n_chunks : 1, sizeof *of_chunks);
-    int code = -ENOMEM;
+    struct choice *choices = take_choices(pass, n * n_used);
+    struct choice *of_chunks = take_choices(pass, n * n_chunks);
 
-    if (router_in && scores && work && choices && of_chunks) {
-        run_linear_apply(&experts->router, 0, router_in, n, scores);
-        for (size_t i = 0; i < n; i++) {
-            choose(experts, shape, scores + i * shape->n, (uint32_t)i, work, choices + i * n_used);
-            if (n_chunks > 0)
-                choose_chunks(shape, work, choices + i * n_used, of_chunks + i * n_chunks);
-        }
-        code = apply_networks(experts, pass, choices, of_chunks, x, out);
-        if (code == 0)
-            run_norm_apply(&experts->post_norm, out, n, pass->hparams->n_embd, out);
+    run_linear_apply(&experts->router, 0, router_input(experts, pass, in, x), n, scores);
+    for (size_t i = 0; i < n; i++) {
+        choose(experts, shape, scores + i * shape->n, (uint32_t)i, work, choices + i * n_used);
+        if (n_chunks > 0)
+            choose_chunks(shape, work, choices + i * n_used, of_chunks + i * n_chunks);
     }
-    free(choices);
-    free(of_chunks);
-    return code;
+    apply_networks(experts, pass, choices, of_chunks, x, out);
+    run_norm_apply(&experts->post_norm, out, n, pass->hparams->n_embd, out);
 }

@@ -34,6 +34,6 @@ void run_experts_load(struct run_loader *loader, const struct run_hparams *hpara
 uint64_t run_experts_unused_bytes(const struct run_experts *experts,
                                   const struct run_experts_shape *shape);
 
-/* out = the weighted sum of each token's experts, [n][n_embd]. Returns 0 or -ENOMEM. */
-int run_experts_apply(const struct run_experts *experts, const struct run_pass *pass,
-                      const struct run_feed_forward_input *in, float *out);
+/* out = the weighted sum of each token's experts, [n][n_embd]. */
+void run_experts_apply(const struct run_experts *experts, const struct run_pass *pass,
+                       const struct run_feed_forward_input *in, float *out);

@@ -1,7 +1,5 @@
 #include "contrib/runner/engine/feed_forward.h"
 
-#include <errno.h>
-
 /* Leaves `layer` empty if the tensors of channel mixing are missing. */
 static void load_channel_mix(struct run_loader *loader, const struct run_hparams *hparams,
                              struct run_channel_mix *layer)
@@ -23,30 +21,27 @@ static void load_channel_mix(struct run_loader *loader, const struct run_hparams
     run_token_shift_load(loader, n_embd, &layer->shift);
 }
 
-/* out = channel mix of x, both [n][n_embd]. Returns 0 or -ENOMEM. */
-static int apply_channel_mix(const struct run_channel_mix *layer, const struct run_pass *pass,
-                             const float *x, float *out)
+/* out = channel mix of x, both [n][n_embd]. */
+static void apply_channel_mix(const struct run_channel_mix *layer, const struct run_pass *pass,
+                              const float *x, float *out)
 {
     const size_t n = pass->n, n_embd = pass->hparams->n_embd, n_ff = layer->key.weight.ne[1];
     float *difference = run_scratch_take(pass->scratch, n * n_embd);
     float *mixed = run_scratch_take(pass->scratch, n * n_embd);
     float *keys = run_scratch_take(pass->scratch, n * n_ff);
 
-    if (!difference || !mixed || !keys)
-        return -ENOMEM;
     run_token_shift(&layer->shift, x, n, difference);
     run_lerp(x, difference, layer->key_lerp, 0, n, n_embd, mixed);
     run_linear_apply(&layer->key, 0, mixed, n, keys);
     run_activate(RUN_RELU_SQUARED, NULL, keys, n * n_ff);
     if (!layer->receptance.weight.data) {
         run_linear_apply(&layer->value, 0, keys, n, out);
-        return 0;
+        return;
     }
     run_lerp(x, difference, layer->receptance_lerp, 0, n, n_embd, mixed);
     run_linear_apply(&layer->receptance, 0, mixed, n, out);
     run_linear_apply(&layer->value, 0, keys, n, mixed);
     run_activate_gated(RUN_SIGMOID, out, mixed, n * n_embd);
-    return 0;
 }
 
 static void load_network(struct run_loader *loader, const struct run_hparams *hparams,
@@ -81,20 +76,15 @@ void run_feed_forward_load(struct run_loader *loader, const struct run_hparams *
         layer->has_experts || layer->network.down.weight.data || layer->channel_mix.is_there;
 }
 
-static int add_shared(const struct run_feed_forward *layer, const struct run_pass *pass,
-                      const float *x, float *out)
+static void add_shared(const struct run_feed_forward *layer, const struct run_pass *pass,
+                       const float *x, float *out)
 {
     const float scale = pass->hparams->architecture->experts.shared_scale;
     const size_t n = pass->n, n_embd = pass->hparams->n_embd;
     float *shared = run_scratch_take(pass->scratch, n * n_embd);
     float *weights = run_scratch_take(pass->scratch, n);
-    int code;
 
-    if (!shared || !weights)
-        return -ENOMEM;
-    code = run_ffn_apply(&layer->network, pass, 0, x, n, shared);
-    if (code < 0)
-        return code;
+    run_ffn_apply(&layer->network, pass, 0, x, n, shared);
     run_norm_apply(&layer->network_post_norm, shared, n, n_embd, shared);
     if (layer->shared_gate.weight.data)
         run_linear_apply(&layer->shared_gate, 0, x, n, weights);
@@ -107,20 +97,18 @@ static int add_shared(const struct run_feed_forward *layer, const struct run_pas
     if (scale != 0)
         for (size_t i = 0; i < n * n_embd; i++)
             out[i] *= scale;
-    return 0;
 }
 
-int run_feed_forward_apply(const struct run_feed_forward *layer, const struct run_pass *pass,
-                           const struct run_feed_forward_input *in, float *out)
+void run_feed_forward_apply(const struct run_feed_forward *layer, const struct run_pass *pass,
+                            const struct run_feed_forward_input *in, float *out)
 {
-    int code;
-
-    if (layer->channel_mix.is_there)
-        return apply_channel_mix(&layer->channel_mix, pass, in->normed, out);
-    if (!layer->has_experts)
-        return run_ffn_apply(&layer->network, pass, 0, in->normed, pass->n, out);
-    code = run_experts_apply(&layer->experts, pass, in, out);
-    if (code == 0 && layer->network.down.weight.data)
-        code = add_shared(layer, pass, in->normed, out);
-    return code;
+    if (layer->channel_mix.is_there) {
+        apply_channel_mix(&layer->channel_mix, pass, in->normed, out);
+    } else if (!layer->has_experts) {
+        run_ffn_apply(&layer->network, pass, 0, in->normed, pass->n, out);
+    } else {
+        run_experts_apply(&layer->experts, pass, in, out);
+        if (layer->network.down.weight.data)
+            add_shared(layer, pass, in->normed, out);
+    }
 }

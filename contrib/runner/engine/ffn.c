@@ -1,6 +1,5 @@
 #include "contrib/runner/engine/ffn.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -72,8 +71,8 @@ uint64_t run_ffn_bytes(const struct run_ffn *ffn)
     return n_bytes;
 }
 
-int run_ffn_apply(const struct run_ffn *ffn, const struct run_pass *pass, uint64_t matrix,
-                  const float *x, size_t n, float *out)
+void run_ffn_apply(const struct run_ffn *ffn, const struct run_pass *pass, uint64_t matrix,
+                   const float *x, size_t n, float *out)
 {
     const struct run_scratch_mark mark = run_scratch_mark(pass->scratch);
     const size_t n_ff = ffn->n_ff;
@@ -82,8 +81,6 @@ int run_ffn_apply(const struct run_ffn *ffn, const struct run_pass *pass, uint64
     float *gate = run_scratch_take(pass->scratch, n * n_ff);
     float *both = is_fused ? run_scratch_take(pass->scratch, 2 * n * n_ff) : NULL;
 
-    if (!up || !gate || (is_fused && !both))
-        return -ENOMEM;
     if (is_fused) {
         run_linear_apply(&ffn->gate_up, matrix, x, n, both);
         split(both, n, n_ff, gate, up);
@@ -101,5 +98,4 @@ int run_ffn_apply(const struct run_ffn *ffn, const struct run_pass *pass, uint64
     run_norm_apply(&ffn->sub_norm, up, n, n_ff, up);
     run_linear_apply(&ffn->down, matrix, up, n, out);
     run_scratch_release(pass->scratch, mark);
-    return 0;
 }

@@ -28,6 +28,6 @@ void run_ffn_load(struct run_loader *loader, const struct run_hparams *hparams, 
 /* Return the bytes of the weights of all networks. */
 uint64_t run_ffn_bytes(const struct run_ffn *ffn);
 
-/* out = network number `matrix` of n rows of x. Returns 0 or -ENOMEM. */
-int run_ffn_apply(const struct run_ffn *ffn, const struct run_pass *pass, uint64_t matrix,
-                  const float *x, size_t n, float *out);
+/* out = network number `matrix` of n rows of x. */
+void run_ffn_apply(const struct run_ffn *ffn, const struct run_pass *pass, uint64_t matrix,
+                   const float *x, size_t n, float *out);

@@ -1,6 +1,5 @@
 #include "contrib/runner/engine/layer.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -83,27 +82,24 @@ static void add(float *x, const float *difference, size_t n, float scale)
 }
 
 /* x = (x + LAuReL(normed)) / √2. */
-static int add_laurel(const struct run_layer *layer, const struct run_pass *pass,
-                      const float *normed, float *x)
+static void add_laurel(const struct run_layer *layer, const struct run_pass *pass,
+                       const float *normed, float *x)
 {
     const size_t n = pass->n, n_embd = pass->hparams->n_embd;
     float *narrow, *wide;
 
     if (!layer->laurel_l.weight.data)
-        return 0;
+        return;
     narrow = run_scratch_take(pass->scratch, n * layer->laurel_l.weight.ne[1]);
     wide = run_scratch_take(pass->scratch, n * n_embd);
-    if (!narrow || !wide)
-        return -ENOMEM;
     run_linear_apply(&layer->laurel_l, 0, normed, n, narrow);
     run_linear_apply(&layer->laurel_r, 0, narrow, n, wide);
     run_norm_apply(&layer->laurel_norm, wide, n, n_embd, wide);
     for (size_t i = 0; i < n * n_embd; i++)
         x[i] = (x[i] + (normed[i] + wide[i])) * 0.70710678118654752440f;
-    return 0;
 }
 
-/* Copy the layer's input if experts or their router use it; NULL if out of memory. */
+/* Copy the layer's input if experts or their router use it. */
 static const float *keep_input(const struct run_pass *pass, const float *x)
 {
     const struct run_architecture *row = pass->hparams->architecture;
@@ -113,12 +109,10 @@ static const float *keep_input(const struct run_pass *pass, const float *x)
     if (row->experts.input != RUN_INPUT_LAYER && row->experts.router_input != RUN_INPUT_LAYER)
         return x;
     copy = run_scratch_take(pass->scratch, size);
-    if (copy)
-        memcpy(copy, x, size * sizeof *copy);
-    return copy;
+    return memcpy(copy, x, size * sizeof *copy);
 }
 
-static int apply(struct run_layer *layer, const struct run_pass *pass, float *x)
+static void apply(struct run_layer *layer, const struct run_pass *pass, float *x)
 {
     const size_t n_embd = pass->hparams->n_embd, n = pass->n;
     const float scale = pass->hparams->residual_scale;
@@ -126,22 +120,15 @@ static int apply(struct run_layer *layer, const struct run_pass *pass, float *x)
     float *normed = run_scratch_take(pass->scratch, n * n_embd);
     float *mixed = run_scratch_take(pass->scratch, n * n_embd);
     float *result = run_scratch_take(pass->scratch, n * n_embd);
-    int code = 0;
 
-    if (!input || !normed || !mixed || !result)
-        return -ENOMEM;
     if (layer->mixers->n > 0) {
         run_norm_apply(layer->mix_norm_2.is_there ? &layer->mix_norm_2 : &layer->mix_norm, x, n,
                        n_embd, normed);
-        code = run_mixers_apply(layer->mixers, pass, normed, mixed);
-        if (code < 0)
-            return code;
+        run_mixers_apply(layer->mixers, pass, normed, mixed);
         run_norm_apply(&layer->mix_post_norm, mixed, n, n_embd, mixed);
         if (!layer->is_parallel)
             add(x, mixed, n * n_embd, scale);
-        code = add_laurel(layer, pass, normed, x);
-        if (code < 0)
-            return code;
+        add_laurel(layer, pass, normed, x);
     }
     if (layer->feed_forward.is_there) {
         const struct run_feed_forward_input in = {normed, x, input};
@@ -149,9 +136,7 @@ static int apply(struct run_layer *layer, const struct run_pass *pass, float *x)
         run_norm_apply(layer->is_parallel && !layer->ffn_norm.is_there ? &layer->mix_norm
                                                                        : &layer->ffn_norm,
                        x, n, n_embd, normed);
-        code = run_feed_forward_apply(&layer->feed_forward, pass, &in, result);
-        if (code < 0)
-            return code;
+        run_feed_forward_apply(&layer->feed_forward, pass, &in, result);
         run_norm_apply(&layer->ffn_post_norm, result, n, n_embd, result);
         add(x, result, n * n_embd, scale);
     }
@@ -160,49 +145,38 @@ static int apply(struct run_layer *layer, const struct run_pass *pass, float *x)
     if (layer->is_halved)
         for (size_t i = 0; i < n * n_embd; i++)
             x[i] *= 0.5f;
-    return 0;
 }
 
 /* Adds the per-layer embedding's contribution to each of n_streams streams of x. */
-static int add_per_layer(const struct run_layer *layer, const struct run_pass *pass,
-                         const float *opening, size_t n_streams, float *x)
+static void add_per_layer(const struct run_layer *layer, const struct run_pass *pass,
+                          const float *opening, size_t n_streams, float *x)
 {
     const size_t size = pass->n * pass->hparams->n_embd;
     float *difference;
-    int code;
 
     if (!layer->per_layer.gate.weight.data)
-        return 0;
+        return;
     difference = run_scratch_take(pass->scratch, size);
-    if (!difference)
-        return -ENOMEM;
-    code = run_per_layer_apply(&layer->per_layer, pass, opening, difference);
-    for (size_t i = 0; i < n_streams && code == 0; i++)
+    run_per_layer_apply(&layer->per_layer, pass, opening, difference);
+    for (size_t i = 0; i < n_streams; i++)
         add(x + i * size, difference, size, 1);
-    return code;
 }
 
 /* Applies the layer to the first stream, and the per-layer embedding to the others. */
-static int apply_to_streams(struct run_layer *layer, const struct run_pass *pass, float *streams)
+static void apply_to_streams(struct run_layer *layer, const struct run_pass *pass, float *streams)
 {
     const size_t n_embd = pass->hparams->n_embd, size = pass->n * n_embd;
     const size_t n_streams = pass->hparams->n_streams;
     float *predictions = run_scratch_take(pass->scratch, n_streams * size);
     float *active = run_scratch_take(pass->scratch, size);
-    int code = predictions && active ? run_altup_predict(&layer->altup, pass, streams, predictions)
-                                     : -ENOMEM;
 
-    if (code < 0)
-        return code;
+    run_altup_predict(&layer->altup, pass, streams, predictions);
     memcpy(active, predictions, size * sizeof *active);
-    code = apply(layer, pass, active);
-    if (code == 0)
-        code = run_altup_correct(&layer->altup, pass, predictions, active, streams);
-    if (code < 0)
-        return code;
+    apply(layer, pass, active);
+    run_altup_correct(&layer->altup, pass, predictions, active, streams);
     for (size_t i = 0; i < size; i++)
         active[i] = streams[i] * layer->altup.scale[i % n_embd];
-    return add_per_layer(layer, pass, active, n_streams - 1, streams + size);
+    add_per_layer(layer, pass, active, n_streams - 1, streams + size);
 }
 
 static void apply_scale(const struct run_layer *layer, const struct run_pass *pass, float *x)
@@ -218,19 +192,16 @@ static void apply_scale(const struct run_layer *layer, const struct run_pass *pa
             x[i] *= *layer->scale;
 }
 
-int run_layer_apply(struct run_layer *layer, const struct run_pass *pass, float *x)
+void run_layer_apply(struct run_layer *layer, const struct run_pass *pass, float *x)
 {
     const struct run_scratch_mark mark = run_scratch_mark(pass->scratch);
-    int code;
 
     if (pass->hparams->n_streams > 1) {
-        code = apply_to_streams(layer, pass, x);
+        apply_to_streams(layer, pass, x);
     } else {
-        code = apply(layer, pass, x);
-        if (code == 0)
-            code = add_per_layer(layer, pass, x, 1, x);
+        apply(layer, pass, x);
+        add_per_layer(layer, pass, x, 1, x);
     }
     apply_scale(layer, pass, x);
     run_scratch_release(pass->scratch, mark);
-    return code;
 }

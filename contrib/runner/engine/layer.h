@@ -29,5 +29,5 @@ struct run_layer {
 void run_layer_load(struct run_loader *loader, const struct run_mixer_place *place,
                     struct run_mixers *mixers, struct run_layer *layer);
 
-/* Applies the layer in place to x, [n_streams][n][n_embd]. Returns 0 or -ENOMEM. */
-int run_layer_apply(struct run_layer *layer, const struct run_pass *pass, float *x);
+/* Applies the layer in place to x, [n_streams][n][n_embd]. */
+void run_layer_apply(struct run_layer *layer, const struct run_pass *pass, float *x);

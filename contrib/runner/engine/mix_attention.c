@@ -368,7 +368,7 @@ static int make_qkv(const struct run_attention_layer *layer, const struct run_pa
     return 0;
 }
 
-static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
+static int try_apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
     struct run_attention_layer *layer = mixer;
     const float value_scale = pass->hparams->value_scale;
@@ -412,6 +412,12 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
     run_norm_apply(&layer->sub_norm, found, n, width, found);
     run_linear_apply(&layer->output, 0, found, n, out);
     return 0;
+}
+
+static void apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
+{
+    if (try_apply(mixer, pass, x, out) < 0)
+        run_scratch_fail(pass->scratch);
 }
 
 const struct run_mixer_ops run_attention_mixer = {

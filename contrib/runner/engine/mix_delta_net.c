@@ -3,7 +3,6 @@
 #include "contrib/runner/engine/mixer.h"
 #include "contrib/runner/engine/recurrent_parts.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,8 +88,8 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
 }
 
 /* qkv = the input of the convolution, z = the gates. */
-static int project(const struct delta_net_layer *layer, const struct run_pass *pass, const float *x,
-                   float *qkv, float *z)
+static void project(const struct delta_net_layer *layer, const struct run_pass *pass,
+                    const float *x, float *qkv, float *z)
 {
     const size_t n = pass->n, n_heads_k = layer->rule.n_heads_k, n_key = layer->n_key;
     const size_t n_value = layer->n_value, n_channels = 2 * n_key + n_value;
@@ -101,11 +100,9 @@ static int project(const struct delta_net_layer *layer, const struct run_pass *p
     if (!layer->fused.weight.data) {
         run_linear_apply(&layer->qkv, 0, x, n, qkv);
         run_linear_apply(&layer->z, 0, x, n, z);
-        return 0;
+        return;
     }
     fused = run_scratch_take(pass->scratch, n * n_heads_k * row);
-    if (!fused)
-        return -ENOMEM;
     run_linear_apply(&layer->fused, 0, x, n, fused);
     for (size_t i = 0; i < n; i++, fused += n_heads_k * row, qkv += n_channels, z += n_value) {
         run_copy_rows(fused, row, n_heads_k, width_k, qkv, width_k);
@@ -113,12 +110,11 @@ static int project(const struct delta_net_layer *layer, const struct run_pass *p
         run_copy_rows(fused + 2 * width_k, row, n_heads_k, width_v, qkv + 2 * n_key, width_v);
         run_copy_rows(fused + 2 * width_k + width_v, row, n_heads_k, width_v, z, width_v);
     }
-    return 0;
 }
 
 /* beta and alpha: [n][heads] each, before their activations. */
-static int project_steps(const struct delta_net_layer *layer, const struct run_pass *pass,
-                         const float *x, float *beta, float *alpha)
+static void project_steps(const struct delta_net_layer *layer, const struct run_pass *pass,
+                          const float *x, float *beta, float *alpha)
 {
     const size_t n = pass->n, n_heads = layer->rule.n_heads;
     const size_t n_heads_k = layer->rule.n_heads_k, width = n_heads / n_heads_k;
@@ -127,15 +123,12 @@ static int project_steps(const struct delta_net_layer *layer, const struct run_p
     if (!layer->beta_alpha.weight.data) {
         run_linear_apply(&layer->beta, 0, x, n, beta);
         run_linear_apply(&layer->alpha, 0, x, n, alpha);
-        return 0;
+        return;
     }
     both = run_scratch_take(pass->scratch, 2 * n * n_heads);
-    if (!both)
-        return -ENOMEM;
     run_linear_apply(&layer->beta_alpha, 0, x, n, both);
     run_copy_rows(both, 2 * width, n * n_heads_k, width, beta, width);
     run_copy_rows(both + width, 2 * width, n * n_heads_k, width, alpha, width);
-    return 0;
 }
 
 static void activate_steps(const struct delta_net_layer *layer, size_t n, float *beta, float *alpha)
@@ -154,21 +147,13 @@ struct inputs {
 };
 
 /* found = the results of the heads, [n][n_value]. */
-static int recur(struct delta_net_layer *layer, struct run_scratch *scratch,
-                 const struct inputs *in, size_t n, float *found)
+static void recur(struct delta_net_layer *layer, struct run_scratch *scratch,
+                  const struct inputs *in, size_t n, float *found)
 {
     const struct run_delta_rule *rule = &layer->rule;
     const size_t n_channels = layer->convolution.n_channels;
     float *convolved = run_scratch_take(scratch, n * n_channels);
-    struct run_delta_rows rows;
-
-    if (!convolved)
-        return -ENOMEM;
-    run_convolve(&layer->convolution, in->qkv, n_channels, n, convolved);
-    run_activate(RUN_SILU, NULL, convolved, n * n_channels);
-    /* Queries and keys are adjacent. */
-    run_l2_norm(convolved, n, 2 * rule->n_heads_k, rule->width_k, n_channels, RUN_L2_EPSILON);
-    rows = (struct run_delta_rows){
+    const struct run_delta_rows rows = {
         .q = convolved,
         .k = convolved + layer->n_key,
         .v = convolved + 2 * layer->n_key,
@@ -176,8 +161,12 @@ static int recur(struct delta_net_layer *layer, struct run_scratch *scratch,
         .decay = in->alpha,
         .beta = in->beta,
     };
+
+    run_convolve(&layer->convolution, in->qkv, n_channels, n, convolved);
+    run_activate(RUN_SILU, NULL, convolved, n * n_channels);
+    /* Queries and keys are adjacent. */
+    run_l2_norm(convolved, n, 2 * rule->n_heads_k, rule->width_k, n_channels, RUN_L2_EPSILON);
     run_delta_rule(&layer->rule, &rows, n, found);
-    return 0;
 }
 
 static size_t n_state(const struct delta_net_layer *layer)
@@ -198,7 +187,8 @@ static struct inputs kept_inputs(const struct delta_net_layer *layer)
     return (struct inputs){kept->inputs, beta, beta + kept->n * layer->rule.n_heads};
 }
 
-static int keep(struct delta_net_layer *layer, const struct inputs *in, size_t n)
+static void keep(struct delta_net_layer *layer, struct run_scratch *scratch,
+                 const struct inputs *in, size_t n)
 {
     struct kept *kept = &layer->kept;
     const size_t n_channels = layer->convolution.n_channels, n_heads = layer->rule.n_heads;
@@ -206,15 +196,13 @@ static int keep(struct delta_net_layer *layer, const struct inputs *in, size_t n
 
     if (!kept->memory)
         kept->memory = calloc(n_state(layer) + n_past(layer), sizeof(float));
-    if (!kept->memory)
-        return -ENOMEM;
     if (n > kept->n_room) {
         free(kept->inputs);
         kept->inputs = calloc(n * (n_channels + 2 * n_heads), sizeof(float));
         kept->n_room = kept->inputs ? n : 0;
     }
-    if (!kept->inputs)
-        return -ENOMEM;
+    if (!kept->memory || !kept->inputs)
+        run_scratch_fail(scratch);
     kept->n = n;
     memcpy(kept->memory, layer->rule.state, n_state(layer) * sizeof(float));
     memcpy(kept->memory + n_state(layer), layer->convolution.past, n_past(layer) * sizeof(float));
@@ -222,23 +210,20 @@ static int keep(struct delta_net_layer *layer, const struct inputs *in, size_t n
     memcpy(to.qkv, in->qkv, n * n_channels * sizeof(float));
     memcpy(to.beta, in->beta, n * n_heads * sizeof(float));
     memcpy(to.alpha, in->alpha, n * n_heads * sizeof(float));
-    return 0;
 }
 
-static int rewind_tokens(void *mixer, struct run_scratch *scratch, size_t n)
+static void rewind_tokens(void *mixer, struct run_scratch *scratch, size_t n)
 {
     struct delta_net_layer *layer = mixer;
     const struct run_scratch_mark mark = run_scratch_mark(scratch);
     const struct inputs in = kept_inputs(layer);
     float *found = run_scratch_take(scratch, n * layer->n_value);
-    int code;
 
     memcpy(layer->rule.state, layer->kept.memory, n_state(layer) * sizeof(float));
     memcpy(layer->convolution.past, layer->kept.memory + n_state(layer),
            n_past(layer) * sizeof(float));
-    code = found ? recur(layer, scratch, &in, n, found) : -ENOMEM;
+    recur(layer, scratch, &in, n, found);
     run_scratch_release(scratch, mark);
-    return code;
 }
 
 static void free_kept(void *mixer)
@@ -249,7 +234,7 @@ static void free_kept(void *mixer)
     free(layer->kept.inputs);
 }
 
-static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
+static void apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
     struct delta_net_layer *layer = mixer;
     const struct run_delta_rule *rule = &layer->rule;
@@ -260,18 +245,15 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
     float *z = run_scratch_take(pass->scratch, n * layer->n_value);
     float *found = run_scratch_take(pass->scratch, n * layer->n_value);
 
-    if (!in.qkv || !in.beta || !in.alpha || !z || !found ||
-        project(layer, pass, x, in.qkv, z) < 0 ||
-        project_steps(layer, pass, x, in.beta, in.alpha) < 0)
-        return -ENOMEM;
+    project(layer, pass, x, in.qkv, z);
+    project_steps(layer, pass, x, in.beta, in.alpha);
     activate_steps(layer, n, in.beta, in.alpha);
-    if ((pass->is_draft && keep(layer, &in, n) < 0) ||
-        recur(layer, pass->scratch, &in, n, found) < 0)
-        return -ENOMEM;
+    if (pass->is_draft)
+        keep(layer, pass->scratch, &in, n);
+    recur(layer, pass->scratch, &in, n, found);
     run_norm_apply(&layer->norm, found, n * rule->n_heads, rule->width_v, found);
     run_activate_gated(RUN_SILU, z, found, n * layer->n_value);
     run_linear_apply(&layer->out, 0, z, n, out);
-    return 0;
 }
 
 const struct run_mixer_ops run_delta_net_mixer = {

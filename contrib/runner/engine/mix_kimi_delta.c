@@ -6,7 +6,6 @@
 #include "contrib/runner/engine/mixer.h"
 #include "contrib/runner/engine/recurrent_parts.h"
 
-#include <errno.h>
 #include <math.h>
 
 struct kimi_delta_layer {
@@ -64,15 +63,13 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
 }
 
 /* qkv = convolved queries, keys and values, three [n_inner] in a row. */
-static int project(struct kimi_delta_layer *layer, const struct run_pass *pass, const float *x,
-                   float *qkv)
+static void project(struct kimi_delta_layer *layer, const struct run_pass *pass, const float *x,
+                    float *qkv)
 {
     const size_t n = pass->n, n_inner = layer->n_inner;
     float *product = run_scratch_take(pass->scratch, n * n_inner);
     float *convolved = run_scratch_take(pass->scratch, n * n_inner);
 
-    if (!product || !convolved)
-        return -ENOMEM;
     for (size_t i = 0; i < 3; i++) {
         run_linear_apply(&layer->products[i], 0, x, n, product);
         run_convolve(&layer->convolutions[i], product, n_inner, n, convolved);
@@ -80,16 +77,14 @@ static int project(struct kimi_delta_layer *layer, const struct run_pass *pass, 
         run_copy_rows(convolved, n_inner, n, n_inner, qkv + i * n_inner, 3 * n_inner);
     }
     run_l2_norm(qkv, n, 2 * layer->rule.n_heads, layer->rule.width_k, 3 * n_inner, RUN_L2_EPSILON);
-    return 0;
 }
 
-static int make_steps(const struct kimi_delta_layer *layer, const struct run_pass *pass,
-                      const float *x, float *decay, float *beta)
+static void make_steps(const struct kimi_delta_layer *layer, const struct run_pass *pass,
+                       const float *x, float *decay, float *beta)
 {
     const size_t n = pass->n, n_inner = layer->n_inner;
 
-    if (run_low_rank_apply(&layer->decay, pass, 0, x, decay) < 0)
-        return -ENOMEM;
+    run_low_rank_apply(&layer->decay, pass, 0, x, decay);
     for (size_t i = 0; i < n * n_inner; i++) {
         const size_t at = i % n_inner;
 
@@ -99,10 +94,9 @@ static int make_steps(const struct kimi_delta_layer *layer, const struct run_pas
     run_linear_apply(&layer->beta, 0, x, n, beta);
     for (size_t i = 0; i < n * layer->rule.n_heads; i++)
         beta[i] = run_sigmoid(beta[i]);
-    return 0;
 }
 
-static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
+static void apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
     struct kimi_delta_layer *layer = mixer;
     const size_t n = pass->n, n_inner = layer->n_inner, n_heads = layer->rule.n_heads;
@@ -111,26 +105,21 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
     float *beta = run_scratch_take(pass->scratch, n * n_heads);
     float *gates = run_scratch_take(pass->scratch, n * n_inner);
     float *found = run_scratch_take(pass->scratch, n * n_inner);
-    struct run_delta_rows rows;
+    const struct run_delta_rows rows = {.q = qkv,
+                                        .k = qkv + n_inner,
+                                        .v = qkv + 2 * n_inner,
+                                        .stride = 3 * n_inner,
+                                        .decay = decay,
+                                        .beta = beta};
 
-    if (!qkv || !decay || !beta || !gates || !found || project(layer, pass, x, qkv) < 0 ||
-        make_steps(layer, pass, x, decay, beta) < 0 ||
-        run_low_rank_apply(&layer->gate, pass, 0, x, gates) < 0)
-        return -ENOMEM;
-    rows = (struct run_delta_rows){
-        .q = qkv,
-        .k = qkv + n_inner,
-        .v = qkv + 2 * n_inner,
-        .stride = 3 * n_inner,
-        .decay = decay,
-        .beta = beta,
-    };
+    project(layer, pass, x, qkv);
+    make_steps(layer, pass, x, decay, beta);
+    run_low_rank_apply(&layer->gate, pass, 0, x, gates);
     run_delta_rule(&layer->rule, &rows, n, found);
     run_norm_apply(&layer->norm, found, n * n_heads, layer->rule.width_v, found);
     for (size_t i = 0; i < n * n_inner; i++)
         found[i] *= run_sigmoid(gates[i]);
     run_linear_apply(&layer->out, 0, found, n, out);
-    return 0;
 }
 
 const struct run_mixer_ops run_kimi_delta_mixer = {

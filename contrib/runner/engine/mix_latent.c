@@ -216,7 +216,7 @@ static int attend_decompressed(struct run_latent_layer *layer, const struct run_
                       pass->first, found);
 }
 
-static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
+static int try_apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
     struct run_latent_layer *layer = mixer;
     const struct run_hparams *hparams = pass->hparams;
@@ -245,6 +245,12 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
     if (code == 0)
         run_linear_apply(&layer->output, 0, found, n, out);
     return code;
+}
+
+static void apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
+{
+    if (try_apply(mixer, pass, x, out) < 0)
+        run_scratch_fail(pass->scratch);
 }
 
 const struct run_mixer_ops run_latent_mixer = {

@@ -8,10 +8,9 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     run_load_linear(loader, "attn_output", n_embd, n_embd, mixer);
 }
 
-static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
+static void apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
     run_linear_apply(mixer, 0, x, pass->n, out);
-    return 0;
 }
 
 const struct run_mixer_ops run_linear_mixer = {

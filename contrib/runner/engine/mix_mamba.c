@@ -6,8 +6,6 @@
 #include "contrib/runner/engine/mixer.h"
 #include "contrib/runner/engine/recurrent_parts.h"
 
-#include <errno.h>
-
 struct mamba_layer {
     bool has_heads;           /* PLaMo 2 */
     size_t n_inner;           /* channels: heads · width */
@@ -116,24 +114,14 @@ static void norm_part(const struct run_norm_layer *norm, float *part, size_t n, 
 }
 
 /* Run the recurrence on the convolved channels, with steps, b and c computed from them. */
-static int scan(struct mamba_layer *layer, const struct run_pass *pass, const float *inner,
-                float *out)
+static void scan(struct mamba_layer *layer, const struct run_pass *pass, const float *inner,
+                 float *out)
 {
     const size_t n = pass->n, width = layer->n_rank + 2 * layer->scan.n_state;
     float *product = run_scratch_take(pass->scratch, n * width);
     float *narrow = run_scratch_take(pass->scratch, n * layer->n_rank);
     float *dt = run_scratch_take(pass->scratch, n * layer->scan.n_heads);
-    struct run_scan_rows rows;
-
-    if (!product || !narrow || !dt)
-        return -ENOMEM;
-    run_linear_apply(&layer->x, 0, inner, n, product);
-    norm_part(&layer->dt_norm, product + layer->dt_at, n, width);
-    norm_part(&layer->b_norm, product + layer->b_at, n, width);
-    norm_part(&layer->c_norm, product + layer->c_at, n, width);
-    run_copy_rows(product + layer->dt_at, width, n, layer->n_rank, narrow, layer->n_rank);
-    run_linear_apply(&layer->dt, 0, narrow, n, dt);
-    rows = (struct run_scan_rows){
+    const struct run_scan_rows rows = {
         .x = inner,
         .x_stride = layer->n_inner,
         .dt = dt,
@@ -142,34 +130,34 @@ static int scan(struct mamba_layer *layer, const struct run_pass *pass, const fl
         .c = product + layer->c_at,
         .bc_stride = width,
     };
+
+    run_linear_apply(&layer->x, 0, inner, n, product);
+    norm_part(&layer->dt_norm, product + layer->dt_at, n, width);
+    norm_part(&layer->b_norm, product + layer->b_at, n, width);
+    norm_part(&layer->c_norm, product + layer->c_at, n, width);
+    run_copy_rows(product + layer->dt_at, width, n, layer->n_rank, narrow, layer->n_rank);
+    run_linear_apply(&layer->dt, 0, narrow, n, dt);
     if (layer->has_heads)
         run_scan_mamba2(&layer->scan, &rows, n, out);
     else
         run_scan_mamba(&layer->scan, &rows, n, out);
-    return 0;
 }
 
-static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
+static void apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
     struct mamba_layer *layer = mixer;
     const size_t n = pass->n, n_inner = layer->n_inner;
     float *both = run_scratch_take(pass->scratch, 2 * n * n_inner);
     float *inner = run_scratch_take(pass->scratch, n * n_inner);
     float *gates = run_scratch_take(pass->scratch, n * n_inner);
-    int code;
 
-    if (!both || !inner || !gates)
-        return -ENOMEM;
     run_linear_apply(&layer->in, 0, x, n, both);
     split(layer, both, n, inner, gates);
     run_convolve(&layer->convolution, inner, n_inner, n, both);
     run_activate(RUN_SILU, NULL, both, n * n_inner);
-    code = scan(layer, pass, both, inner);
-    if (code < 0)
-        return code;
+    scan(layer, pass, both, inner);
     run_activate_gated(RUN_SILU, gates, inner, n * n_inner);
     run_linear_apply(&layer->out, 0, gates, n, out);
-    return 0;
 }
 
 const struct run_mixer_ops run_mamba_mixer = {

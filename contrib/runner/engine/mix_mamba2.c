@@ -3,8 +3,6 @@
 #include "contrib/runner/engine/mixer.h"
 #include "contrib/runner/engine/recurrent_parts.h"
 
-#include <errno.h>
-
 struct mamba2_layer {
     size_t n_inner;       /* heads · width */
     struct run_linear in; /* [n_embd] to gates, convolution's inputs (x, b and c), and steps */
@@ -54,7 +52,7 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     run_load_linear(loader, "ssm_out", n_inner, hparams->n_embd, &layer->out);
 }
 
-static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
+static void apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
     struct mamba2_layer *layer = mixer;
     const size_t n = pass->n, n_inner = layer->n_inner, n_heads = layer->scan.n_heads;
@@ -64,19 +62,7 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
     float *dt = run_scratch_take(pass->scratch, n * n_heads);
     float *gates = run_scratch_take(pass->scratch, n * n_inner);
     float *found = run_scratch_take(pass->scratch, n * n_inner);
-    struct run_scan_rows rows;
-
-    if (!product || !convolved || !dt || !gates || !found)
-        return -ENOMEM;
-    run_linear_apply(&layer->in, 0, x, n, product);
-    run_copy_rows(product, row, n, n_inner, gates, n_inner);
-    run_convolve(&layer->convolution, product + n_inner, row, n, convolved);
-    run_activate(RUN_SILU, NULL, convolved, n * n_channels);
-    for (size_t i = 0; i < n; i++)
-        for (size_t head = 0; head < n_heads; head++)
-            dt[i * n_heads + head] =
-                product[i * row + n_inner + n_channels + head] + layer->dt_bias[head];
-    rows = (struct run_scan_rows){
+    const struct run_scan_rows rows = {
         .x = convolved,
         .x_stride = n_channels,
         .dt = dt,
@@ -85,11 +71,19 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
         .c = convolved + n_inner + layer->scan.n_groups * layer->scan.n_state,
         .bc_stride = n_channels,
     };
+
+    run_linear_apply(&layer->in, 0, x, n, product);
+    run_copy_rows(product, row, n, n_inner, gates, n_inner);
+    run_convolve(&layer->convolution, product + n_inner, row, n, convolved);
+    run_activate(RUN_SILU, NULL, convolved, n * n_channels);
+    for (size_t i = 0; i < n; i++)
+        for (size_t head = 0; head < n_heads; head++)
+            dt[i * n_heads + head] =
+                product[i * row + n_inner + n_channels + head] + layer->dt_bias[head];
     run_scan_mamba2(&layer->scan, &rows, n, found);
     run_activate_gated(RUN_SILU, gates, found, n * n_inner);
     run_norm_apply(&layer->norm, gates, n * layer->norm.n_groups, layer->norm.width, gates);
     run_linear_apply(&layer->out, 0, gates, n, out);
-    return 0;
 }
 
 const struct run_mixer_ops run_mamba2_mixer = {

@@ -3,8 +3,6 @@
 #include "contrib/runner/engine/mixer.h"
 #include "contrib/runner/engine/rwkv_parts.h"
 
-#include <errno.h>
-
 struct rwkv4_layer {
     struct run_token_shift shift;
     const float *key_lerp, *value_lerp, *receptance_lerp; /* [n_embd] */
@@ -39,7 +37,7 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     };
 }
 
-static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
+static void apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
     const struct rwkv4_layer *layer = mixer;
     const size_t n = pass->n, n_embd = pass->hparams->n_embd;
@@ -50,8 +48,6 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
     float *gate = run_scratch_take(pass->scratch, n * n_embd);
     float *found = mixed;
 
-    if (!difference || !mixed || !keys || !values || !gate)
-        return -ENOMEM;
     run_token_shift(&layer->shift, x, n, difference);
     run_lerp(x, difference, layer->key_lerp, 0, n, n_embd, mixed);
     run_linear_apply(&layer->key, 0, mixed, n, keys);
@@ -62,7 +58,6 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
     run_wkv4(&layer->wkv, layer->decay, layer->bonus, keys, values, n, found);
     run_activate_gated(RUN_SIGMOID, gate, found, n * n_embd);
     run_linear_apply(&layer->output, 0, gate, n, out);
-    return 0;
 }
 
 const struct run_mixer_ops run_rwkv4_mixer = {

@@ -4,7 +4,6 @@
 #include "contrib/runner/engine/mixer.h"
 #include "contrib/runner/engine/rwkv_parts.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -136,32 +135,24 @@ struct inputs {
 };
 
 /* Interpolates between each token and the one before it, for one kind of product. */
-static int make_input(const struct rwkv6_layer *layer, const struct run_pass *pass,
-                      const struct inputs *in, enum rwkv6_input which)
+static void make_input(const struct rwkv6_layer *layer, const struct run_pass *pass,
+                       const struct inputs *in, enum rwkv6_input which)
 {
     const size_t n_embd = pass->hparams->n_embd;
-    int code;
+    const float *lerp = layer->lerps[which] ? layer->lerps[which] : in->lerp;
 
-    if (layer->lerps[which]) {
-        run_lerp(in->x, in->difference, layer->lerps[which], 0, pass->n, n_embd, in->input);
-        return 0;
-    }
-    code = run_low_rank_apply(&layer->mix, pass, which, in->mixed, in->lerp);
-    if (code < 0)
-        return code;
-    run_lerp(in->x, in->difference, in->lerp, n_embd, pass->n, n_embd, in->input);
-    return 0;
+    if (!layer->lerps[which])
+        run_low_rank_apply(&layer->mix, pass, which, in->mixed, in->lerp);
+    run_lerp(in->x, in->difference, lerp, lerp == in->lerp ? n_embd : 0, pass->n, n_embd,
+             in->input);
 }
 
-static int multiply(const struct rwkv6_layer *layer, const struct run_pass *pass,
-                    const struct inputs *in, enum rwkv6_input which,
-                    const struct run_linear *linear, float *out)
+static void multiply(const struct rwkv6_layer *layer, const struct run_pass *pass,
+                     const struct inputs *in, enum rwkv6_input which,
+                     const struct run_linear *linear, float *out)
 {
-    const int code = make_input(layer, pass, in, which);
-
-    if (code == 0)
-        run_linear_apply(linear, 0, in->input, pass->n, out);
-    return code;
+    make_input(layer, pass, in, which);
+    run_linear_apply(linear, 0, in->input, pass->n, out);
 }
 
 /* decay = exp(-exp(decay)) */
@@ -174,16 +165,12 @@ static void finish_decay(void *context, size_t first, size_t end)
 }
 
 /* The decay of version 6: exp(-exp(low-rank product of the token)). */
-static int make_decay(const struct rwkv6_layer *layer, const struct run_pass *pass,
-                      const struct inputs *in, float *decay)
+static void make_decay(const struct rwkv6_layer *layer, const struct run_pass *pass,
+                       const struct inputs *in, float *decay)
 {
-    int code = make_input(layer, pass, in, RWKV6_DECAY);
-
-    if (code == 0)
-        code = run_low_rank_apply(&layer->decay, pass, 0, in->input, decay);
-    if (code == 0)
-        run_parallel_for(pass->n * pass->hparams->n_embd, PIECE_ELEMENTS, finish_decay, decay);
-    return code;
+    make_input(layer, pass, in, RWKV6_DECAY);
+    run_low_rank_apply(&layer->decay, pass, 0, in->input, decay);
+    run_parallel_for(pass->n * pass->hparams->n_embd, PIECE_ELEMENTS, finish_decay, decay);
 }
 
 /* Repeats keys or values for the heads that share them, in place: [n][n_head_kv] to [n][n_head],
@@ -203,8 +190,8 @@ static void scale_keys(const float *decay, size_t n, float *keys)
         keys[i] *= 1 - decay[i];
 }
 
-static int find(const struct rwkv6_layer *layer, const struct run_pass *pass,
-                const struct inputs *in, float *found)
+static void find(const struct rwkv6_layer *layer, const struct run_pass *pass,
+                 const struct inputs *in, float *found)
 {
     const size_t n = pass->n, n_embd = pass->hparams->n_embd;
     float *r = run_scratch_take(pass->scratch, n * n_embd);
@@ -213,21 +200,15 @@ static int find(const struct rwkv6_layer *layer, const struct run_pass *pass,
     float *w = run_scratch_take(pass->scratch, n * n_embd);
     struct run_wkv_input input = {
         .r = r, .k = k, .v = v, .w = w, .w_stride = n_embd, .u = layer->bonus};
-    int code = r && k && v && w ? 0 : -ENOMEM;
 
-    if (code == 0)
-        code = multiply(layer, pass, in, RWKV6_RECEPTANCE, &layer->receptance, r);
-    if (code == 0)
-        code = multiply(layer, pass, in, RWKV6_KEY, &layer->key, k);
-    if (code == 0)
-        code = multiply(layer, pass, in, RWKV6_VALUE, &layer->value, v);
-    if (code == 0 && !layer->constant_decay)
-        code = make_decay(layer, pass, in, w);
-    if (code < 0)
-        return code;
+    multiply(layer, pass, in, RWKV6_RECEPTANCE, &layer->receptance, r);
+    multiply(layer, pass, in, RWKV6_KEY, &layer->key, k);
+    multiply(layer, pass, in, RWKV6_VALUE, &layer->value, v);
     if (layer->constant_decay) {
         input.w = layer->constant_decay;
         input.w_stride = 0;
+    } else {
+        make_decay(layer, pass, in, w);
     }
     repeat_heads(layer, n, k);
     repeat_heads(layer, n, v);
@@ -238,10 +219,9 @@ static int find(const struct rwkv6_layer *layer, const struct run_pass *pass,
         run_gated_linear_attention(&layer->wkv, &input, n, found);
     }
     run_norm_apply(&layer->norm, found, n * layer->wkv.n_head, layer->wkv.width, found);
-    return 0;
 }
 
-static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
+static void apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
     const struct rwkv6_layer *layer = mixer;
     const size_t n = pass->n, n_embd = pass->hparams->n_embd;
@@ -255,22 +235,17 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
         .lerp = run_scratch_take(pass->scratch, n * n_embd),
         .input = run_scratch_take(pass->scratch, n * n_embd),
     };
-    int code;
 
-    if (!difference || !found || !gate || !in.mixed || !in.lerp || !in.input)
-        return -ENOMEM;
     run_token_shift(&layer->shift, x, n, difference);
     if (layer->mix_lerp)
         run_lerp(x, difference, layer->mix_lerp, 0, n, n_embd, in.mixed);
-    code = find(layer, pass, &in, found);
-    if (code == 0 && layer->gate.weight.data) {
-        code = multiply(layer, pass, &in, RWKV6_GATE, &layer->gate, gate);
+    find(layer, pass, &in, found);
+    if (layer->gate.weight.data) {
+        multiply(layer, pass, &in, RWKV6_GATE, &layer->gate, gate);
         run_activate_gated(layer->bonus ? RUN_SILU : RUN_SIGMOID, gate, found, n * n_embd);
         found = gate;
     }
-    if (code == 0)
-        run_linear_apply(&layer->output, 0, found, n, out);
-    return code;
+    run_linear_apply(&layer->output, 0, found, n, out);
 }
 
 const struct run_mixer_ops run_rwkv6_mixer = {

@@ -4,7 +4,6 @@
 #include "contrib/runner/engine/mixer.h"
 #include "contrib/runner/engine/rwkv_parts.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -96,20 +95,6 @@ struct work {
     float *found, *gate;
 };
 
-static bool take(struct run_scratch *scratch, size_t n, struct work *work)
-{
-    float **const all[] = {&work->difference, &work->input, &work->r,       &work->w,
-                           &work->k,          &work->v,     &work->removal, &work->replacement,
-                           &work->found,      &work->gate};
-
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        *all[i] = run_scratch_take(scratch, n);
-        if (!*all[i])
-            return false;
-    }
-    return true;
-}
-
 static const float *make_input(const struct rwkv7_layer *layer, const struct run_pass *pass,
                                const struct work *work, enum rwkv7_input which)
 {
@@ -129,39 +114,30 @@ static void finish_decay(void *context, size_t first, size_t end)
 }
 
 /* w = exp(-sigmoid(…) / √e): never below 0.545. */
-static int make_decay(const struct rwkv7_layer *layer, const struct run_pass *pass,
-                      const struct work *work)
+static void make_decay(const struct rwkv7_layer *layer, const struct run_pass *pass,
+                       const struct work *work)
 {
-    const float *input = make_input(layer, pass, work, RWKV7_DECAY);
-    const int code = run_low_rank_apply(&layer->decay, pass, 0, input, work->w);
-
-    if (code < 0)
-        return code;
+    run_low_rank_apply(&layer->decay, pass, 0, make_input(layer, pass, work, RWKV7_DECAY), work->w);
     run_parallel_for(pass->n * pass->hparams->n_embd, PIECE_EXPONENTIALS, finish_decay, work->w);
-    return 0;
 }
 
 /* The first layer stores its values; the other layers interpolate between their own and those. */
-static int make_values(const struct rwkv7_layer *layer, const struct run_pass *pass,
-                       const struct work *work)
+static void make_values(const struct rwkv7_layer *layer, const struct run_pass *pass,
+                        const struct work *work)
 {
     const size_t n = pass->n * pass->hparams->n_embd;
     const float *input = make_input(layer, pass, work, RWKV7_VALUE);
     float *first = pass->first_values, *share = work->gate;
-    int code;
 
     run_linear_apply(&layer->value, 0, input, pass->n, work->v);
     if (layer->is_first) {
         memcpy(first, work->v, n * sizeof *first);
-        return 0;
+        return;
     }
-    code = run_low_rank_apply(&layer->residual, pass, 0, input, share);
-    if (code < 0)
-        return code;
+    run_low_rank_apply(&layer->residual, pass, 0, input, share);
     run_activate(RUN_SIGMOID, NULL, share, n);
     for (size_t i = 0; i < n; i++)
         work->v[i] += (first[i] - work->v[i]) * share[i];
-    return 0;
 }
 
 /* Heads of all tokens. */
@@ -200,23 +176,18 @@ static void make_head(void *context, size_t head)
     }
 }
 
-static int make_keys(const struct rwkv7_layer *layer, const struct run_pass *pass,
-                     const struct work *work)
+static void make_keys(const struct rwkv7_layer *layer, const struct run_pass *pass,
+                      const struct work *work)
 {
     const size_t n_embd = pass->hparams->n_embd;
     struct heads heads = {layer, work};
     float *rate = work->gate;
-    int code;
 
     run_linear_apply(&layer->key, 0, make_input(layer, pass, work, RWKV7_KEY), pass->n, work->k);
-    code =
-        run_low_rank_apply(&layer->rate, pass, 0, make_input(layer, pass, work, RWKV7_RATE), rate);
-    if (code < 0)
-        return code;
+    run_low_rank_apply(&layer->rate, pass, 0, make_input(layer, pass, work, RWKV7_RATE), rate);
     run_activate(RUN_SIGMOID, NULL, rate, pass->n * n_embd);
     run_parallel_for_each(pass->n * layer->wkv.n_head, run_grain(PIECE_ELEMENTS, layer->wkv.width),
                           make_head, &heads);
-    return 0;
 }
 
 /* found += v · (sum of r · k · bonus), head by head: the token's own contribution. */
@@ -235,38 +206,34 @@ static void add_bonus(void *context, size_t head)
         work->found[at + i] += work->v[at + i] * (float)sum;
 }
 
-static int make_all(const struct rwkv7_layer *layer, const struct run_pass *pass,
-                    const struct work *work)
-{
-    int code;
-
-    run_linear_apply(&layer->receptance, 0, make_input(layer, pass, work, RWKV7_RECEPTANCE),
-                     pass->n, work->r);
-    code = make_decay(layer, pass, work);
-    if (code == 0)
-        code = make_keys(layer, pass, work);
-    if (code == 0)
-        code = make_values(layer, pass, work);
-    if (code == 0 && layer->gate.up.weight.data)
-        code = run_low_rank_apply(&layer->gate, pass, 0, make_input(layer, pass, work, RWKV7_GATE),
-                                  work->gate);
-    return code;
-}
-
-static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
+static void apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
     const struct rwkv7_layer *layer = mixer;
-    const size_t n = pass->n, n_embd = pass->hparams->n_embd;
-    struct work work = {.x = x};
+    const size_t n = pass->n, n_embd = pass->hparams->n_embd, size = n * n_embd;
+    const struct work work = {
+        .x = x,
+        .difference = run_scratch_take(pass->scratch, size),
+        .input = run_scratch_take(pass->scratch, size),
+        .r = run_scratch_take(pass->scratch, size),
+        .w = run_scratch_take(pass->scratch, size),
+        .k = run_scratch_take(pass->scratch, size),
+        .v = run_scratch_take(pass->scratch, size),
+        .removal = run_scratch_take(pass->scratch, size),
+        .replacement = run_scratch_take(pass->scratch, size),
+        .found = run_scratch_take(pass->scratch, size),
+        .gate = run_scratch_take(pass->scratch, size),
+    };
     struct heads heads = {layer, &work};
-    int code;
 
-    if (!take(pass->scratch, n * n_embd, &work))
-        return -ENOMEM;
     run_token_shift(&layer->shift, x, n, work.difference);
-    code = make_all(layer, pass, &work);
-    if (code < 0)
-        return code;
+    run_linear_apply(&layer->receptance, 0, make_input(layer, pass, &work, RWKV7_RECEPTANCE), n,
+                     work.r);
+    make_decay(layer, pass, &work);
+    make_keys(layer, pass, &work);
+    make_values(layer, pass, &work);
+    if (layer->gate.up.weight.data)
+        run_low_rank_apply(&layer->gate, pass, 0, make_input(layer, pass, &work, RWKV7_GATE),
+                           work.gate);
     run_wkv7(&layer->wkv,
              &(struct run_wkv_input){.r = work.r,
                                      .k = work.k,
@@ -280,9 +247,8 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
     run_parallel_for_each(n * layer->wkv.n_head, run_grain(PIECE_ELEMENTS, layer->wkv.width),
                           add_bonus, &heads);
     if (layer->gate.up.weight.data)
-        run_activate_gated(RUN_IDENTITY, work.found, work.gate, n * n_embd);
+        run_activate_gated(RUN_IDENTITY, work.found, work.gate, size);
     run_linear_apply(&layer->output, 0, work.found, n, out);
-    return 0;
 }
 
 const struct run_mixer_ops run_rwkv7_mixer = {

@@ -2,8 +2,6 @@
 #include "contrib/runner/engine/mixer.h"
 #include "contrib/runner/engine/recurrent_parts.h"
 
-#include <errno.h>
-
 /* out(c · convolution(b · x)), where b, c and x are products of the input. */
 struct short_layer {
     struct run_linear in; /* [n_embd] to b, c and x, each [n_embd] */
@@ -22,15 +20,13 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     run_load_linear(loader, "shortconv.out_proj", n_embd, n_embd, &layer->out);
 }
 
-static int apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
+static void apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
     struct short_layer *layer = mixer;
     const size_t n = pass->n, n_embd = pass->hparams->n_embd, row = 3 * n_embd;
     float *product = run_scratch_take(pass->scratch, n * row);
     float *convolved = run_scratch_take(pass->scratch, n * n_embd);
 
-    if (!product || !convolved)
-        return -ENOMEM;
     run_linear_apply(&layer->in, 0, x, n, product);
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n_embd; j++)
@@ -40,7 +36,6 @@ static int apply(void *mixer, const struct run_pass *pass, const float *x, float
         for (size_t j = 0; j < n_embd; j++)
             convolved[i * n_embd + j] *= product[i * row + n_embd + j];
     run_linear_apply(&layer->out, 0, convolved, n, out);
-    return 0;
 }
 
 const struct run_mixer_ops run_short_mixer = {

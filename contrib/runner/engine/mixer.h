@@ -34,14 +34,14 @@ struct run_mixer_ops {
     /* Load the weights. Failures stay in the loader. */
     void (*load)(struct run_loader *loader, const struct run_mixer_place *place, void *mixer);
 
-    /* out = the mixer's output for x, both [n][n_embd]. Returns 0 or -ENOMEM. */
-    int (*apply)(void *mixer, const struct run_pass *pass, const float *x, float *out);
+    /* out = the mixer's output for x, both [n][n_embd]. */
+    void (*apply)(void *mixer, const struct run_pass *pass, const float *x, float *out);
 
     /*
-     * Forget all but the first n tokens of the last pass, which had is_draft. Returns 0 or -ENOMEM.
-     * NULL if the mixer has no state or cannot do that.
+     * Forget all but the first n tokens of the last pass, which had is_draft. NULL if the mixer has
+     * no state or cannot do that.
      */
-    int (*rewind)(void *mixer, struct run_scratch *scratch, size_t n);
+    void (*rewind)(void *mixer, struct run_scratch *scratch, size_t n);
 
     /*
      * Free memory that the model does not own; NULL if the mixer has none. Also called after a
@@ -62,12 +62,11 @@ void run_mixers_load(struct run_loader *loader, const struct run_mixer_place *pl
 /* Return the state of the layer's mixer of that kind, or NULL if it has none. */
 void *run_mixers_find(const struct run_mixers *mixers, const struct run_mixer_ops *ops);
 
-/* out = the sum of the mixers' outputs for x, both [n][n_embd]; there must be one. Returns 0 or
- * -ENOMEM. */
-int run_mixers_apply(const struct run_mixers *mixers, const struct run_pass *pass, const float *x,
-                     float *out);
+/* out = the sum of the mixers' outputs for x, both [n][n_embd]; there must be one. */
+void run_mixers_apply(const struct run_mixers *mixers, const struct run_pass *pass, const float *x,
+                      float *out);
 
 /* Rewind the recurrent mixers, which must be able to; see struct run_mixer_ops. */
-int run_mixers_rewind(const struct run_mixers *mixers, struct run_scratch *scratch, size_t n);
+void run_mixers_rewind(const struct run_mixers *mixers, struct run_scratch *scratch, size_t n);
 
 void run_mixers_free(const struct run_mixers *mixers);

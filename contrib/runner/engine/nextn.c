@@ -3,7 +3,6 @@
 #include "contrib/runner/compute/activation.h"
 #include "gguf/support/arrays.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,15 +78,13 @@ void run_nextn_free(struct run_nextn *nextn)
 }
 
 /* Rows of projection's input: the token's embedding, then the state, both normalized. */
-static int join(const struct run_nextn *nextn, const struct run_pass *pass, const float *states,
-                float *joined)
+static void join(const struct run_nextn *nextn, const struct run_pass *pass, const float *states,
+                 float *joined)
 {
     const size_t n_embd = pass->hparams->n_embd;
     float *embeddings = run_scratch_take(pass->scratch, pass->n * n_embd);
     float *normed = run_scratch_take(pass->scratch, pass->n * n_embd);
 
-    if (!embeddings || !normed)
-        return -ENOMEM;
     for (size_t i = 0; i < pass->n; i++)
         run_tensor_decode_row(&nextn->embedding.weight, (uint64_t)pass->tokens[i],
                               embeddings + i * n_embd);
@@ -99,32 +96,26 @@ static int join(const struct run_nextn *nextn, const struct run_pass *pass, cons
         memcpy(joined + 2 * i * n_embd, embeddings + i * n_embd, n_embd * sizeof *joined);
         memcpy(joined + (2 * i + 1) * n_embd, normed + i * n_embd, n_embd * sizeof *joined);
     }
-    return 0;
 }
 
 /* x = the layer's output for the states before the pass's tokens, both [n][n_embd]. */
-static int apply(struct run_nextn *nextn, const struct run_pass *pass, const float *states,
-                 float *x)
+static void apply(struct run_nextn *nextn, const struct run_pass *pass, const float *states,
+                  float *x)
 {
     float *joined = run_scratch_take(pass->scratch, 2 * pass->n * pass->hparams->n_embd);
-    const int code = joined ? join(nextn, pass, states, joined) : -ENOMEM;
 
-    if (code < 0)
-        return code;
+    join(nextn, pass, states, joined);
     run_linear_apply(&nextn->projection, 0, joined, pass->n, x);
-    return run_layer_apply(&nextn->layer, pass, x);
+    run_layer_apply(&nextn->layer, pass, x);
 }
 
-/* Compute all that waits, with the token after it. *last = the last row of the output. */
-static int catch_up(struct run_nextn *nextn, const struct run_pass *of, int32_t token, float **last)
+/* Compute all that waits, with the token after it. Return the last row of the output. */
+static float *catch_up(struct run_nextn *nextn, const struct run_pass *of, int32_t token)
 {
     const size_t n = nextn->n_waiting, n_embd = of->hparams->n_embd;
     struct run_pass pass = *of;
     float *x = run_scratch_take(of->scratch, n * n_embd);
-    int code;
 
-    if (!x)
-        return -ENOMEM;
     memmove(nextn->tokens, nextn->tokens + 1, (n - 1) * sizeof *nextn->tokens);
     nextn->tokens[n - 1] = token;
     pass.n = n;
@@ -132,14 +123,13 @@ static int catch_up(struct run_nextn *nextn, const struct run_pass *of, int32_t 
     pass.tokens = nextn->tokens;
     if (of->hparams->architecture->layers.nextn == RUN_NEXTN_NORMED)
         run_norm_apply(&nextn->output_norm, nextn->states, n, n_embd, nextn->states);
-    code = apply(nextn, &pass, nextn->states, x);
+    apply(nextn, &pass, nextn->states, x);
     nextn->first += (uint32_t)n;
     nextn->n_waiting = 0;
-    *last = x + (n - 1) * n_embd;
-    return code;
+    return x + (n - 1) * n_embd;
 }
 
-int run_nextn_keep(struct run_nextn *nextn, const struct run_pass *pass, const float *x)
+void run_nextn_keep(struct run_nextn *nextn, const struct run_pass *pass, const float *x)
 {
     const size_t n = nextn->n_waiting + pass->n, row = pass->hparams->n_embd * sizeof(float);
     float *states;
@@ -147,56 +137,51 @@ int run_nextn_keep(struct run_nextn *nextn, const struct run_pass *pass, const f
 
     if (n > nextn->most_waiting) {
         const struct run_scratch_mark mark = run_scratch_mark(pass->scratch);
-        float *last;
-        const int code = nextn->n_waiting > 0 ? catch_up(nextn, pass, pass->tokens[0], &last) : 0;
 
+        if (nextn->n_waiting > 0)
+            catch_up(nextn, pass, pass->tokens[0]);
         run_scratch_release(pass->scratch, mark);
-        if (code < 0)
-            return code;
     }
     states = gguf_grow(nextn->states, &nextn->states_room, nextn->n_waiting + pass->n, row);
     if (!states)
-        return -ENOMEM;
+        run_scratch_fail(pass->scratch);
     nextn->states = states;
     tokens =
         gguf_grow(nextn->tokens, &nextn->tokens_room, nextn->n_waiting + pass->n, sizeof *tokens);
     if (!tokens)
-        return -ENOMEM;
+        run_scratch_fail(pass->scratch);
     nextn->tokens = tokens;
     memcpy(states + nextn->n_waiting * pass->hparams->n_embd, x, pass->n * row);
     memcpy(tokens + nextn->n_waiting, pass->tokens, pass->n * sizeof *tokens);
     nextn->n_waiting += pass->n;
-    return 0;
 }
 
-int run_nextn_draft(struct run_nextn *nextn, const struct run_pass *pass, int32_t token,
-                    size_t most, int32_t *draft, size_t *n)
+size_t run_nextn_draft(struct run_nextn *nextn, const struct run_pass *pass, int32_t token,
+                       size_t most, int32_t *draft)
 {
     const size_t n_embd = pass->hparams->n_embd;
     float *state = run_scratch_take(pass->scratch, n_embd);
     struct run_pass step = *pass;
     float *x;
-    int code;
+    size_t n = 0;
 
-    *n = 0;
     if (nextn->n_waiting == 0 || most == 0)
         return 0;
-    code = state ? catch_up(nextn, pass, token, &x) : -ENOMEM;
-    for (step.n = 1, step.first = nextn->first; code == 0; step.first++) {
+    x = catch_up(nextn, pass, token);
+    for (step.n = 1, step.first = nextn->first;; step.first++) {
         const struct run_scratch_mark mark = run_scratch_mark(pass->scratch);
 
         run_norm_apply(&nextn->head_norm, x, 1, n_embd, state);
         run_linear_apply(&nextn->head, 0, state, 1, nextn->logits);
-        draft[(*n)++] = (int32_t)run_find_highest(nextn->logits, nextn->head.weight.ne[1]);
-        if (*n == most)
-            break;
+        draft[n++] = (int32_t)run_find_highest(nextn->logits, nextn->head.weight.ne[1]);
+        if (n == most)
+            return n;
         if (pass->hparams->architecture->layers.nextn == RUN_NEXTN_RAW)
             memcpy(state, x, n_embd * sizeof *state);
-        step.tokens = &draft[*n - 1];
-        code = apply(nextn, &step, state, x);
+        step.tokens = &draft[n - 1];
+        apply(nextn, &step, state, x);
         run_scratch_release(pass->scratch, mark);
     }
-    return code;
 }
 
 void run_nextn_rewind(struct run_nextn *nextn, uint32_t n_past)

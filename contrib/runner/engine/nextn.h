@@ -52,17 +52,16 @@ void run_nextn_free(struct run_nextn *nextn);
 
 /*
  * Keep x, the last layer's output for the tokens of a pass, [n][n_embd]. Passes must follow one
- * another. Returns 0 or -ENOMEM.
+ * another.
  */
-int run_nextn_keep(struct run_nextn *nextn, const struct run_pass *pass, const float *x);
+void run_nextn_keep(struct run_nextn *nextn, const struct run_pass *pass, const float *x);
 
 /*
- * Draft up to `most` tokens that may follow `token`, the next token to be fed. Stores their number
- * at `*n`; 0 if no token was fed before. `pass` gives the model's hparams, scratch and rotation.
- * Returns 0 or -ENOMEM.
+ * Draft up to `most` tokens that may follow `token`, the next token to be fed. Return their number;
+ * 0 if no token was fed before. `pass` gives the model's hparams, scratch and rotation.
  */
-int run_nextn_draft(struct run_nextn *nextn, const struct run_pass *pass, int32_t token,
-                    size_t most, int32_t *draft, size_t *n);
+size_t run_nextn_draft(struct run_nextn *nextn, const struct run_pass *pass, int32_t token,
+                       size_t most, int32_t *draft);
 
 /* Forget the tokens after the first `n_past`. */
 void run_nextn_rewind(struct run_nextn *nextn, uint32_t n_past);

@@ -47,13 +47,18 @@ static float *piece(unsigned char *data, size_t n)
     return (float *)(void *)data;
 }
 
+void run_scratch_fail(const struct run_scratch *scratch)
+{
+    longjmp(*scratch->out_of_memory, 1);
+}
+
 float *run_scratch_take(struct run_scratch *scratch, size_t n)
 {
     size_t n_bytes;
     struct run_scratch_block **next;
 
     if (__builtin_mul_overflow(n, sizeof(float), &n_bytes) || n_bytes > SIZE_MAX / 2)
-        return NULL;
+        run_scratch_fail(scratch);
     n_bytes = (n_bytes + GAP_BYTES + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     if (scratch->current && scratch->current->n_bytes - scratch->used >= n_bytes) {
         scratch->used += n_bytes;
@@ -65,7 +70,7 @@ float *run_scratch_take(struct run_scratch *scratch, size_t n)
         struct run_scratch_block *block = make_block(n_bytes);
 
         if (!block)
-            return NULL;
+            run_scratch_fail(scratch);
         block->next = *next;
         *next = block;
     }

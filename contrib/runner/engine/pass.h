@@ -3,14 +3,20 @@
 
 #include "contrib/runner/engine/hparams.h"
 
+#include <setjmp.h>
+
 /* A stack allocator: memory is released up to a mark, and returned to the system only by
  * run_scratch_free(). */
 struct run_scratch {
     struct run_scratch_block *first, *current;
-    size_t used; /* bytes of the current block */
+    size_t used;            /* bytes of the current block */
+    jmp_buf *out_of_memory; /* where the pass ends then */
 };
 
-/* Return n uninitialized floats, or NULL if out of memory. */
+/* End the pass: return to the setjmp() of scratch->out_of_memory. */
+_Noreturn void run_scratch_fail(const struct run_scratch *scratch);
+
+/* Return n uninitialized floats. Does not return if out of memory. */
 float *run_scratch_take(struct run_scratch *scratch, size_t n);
 
 /* run_scratch_release() releases everything that was taken after the mark. */

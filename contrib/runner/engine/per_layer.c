@@ -1,6 +1,5 @@
 #include "contrib/runner/engine/per_layer.h"
 
-#include <errno.h>
 #include <math.h>
 
 void run_per_layer_load_source(struct run_loader *loader, struct run_hparams *hparams,
@@ -40,8 +39,6 @@ const float *run_per_layer_make(const struct run_per_layer_source *source,
     float *projected = run_scratch_take(pass->scratch, n * row);
     float *token = run_scratch_take(pass->scratch, row);
 
-    if (!projected || !token)
-        return NULL;
     run_linear_apply(&source->projection, 0, x, n, projected);
     for (size_t i = 0; i < n * row; i++)
         projected[i] *= projection_scale;
@@ -55,20 +52,17 @@ const float *run_per_layer_make(const struct run_per_layer_source *source,
     return projected;
 }
 
-int run_per_layer_apply(const struct run_per_layer *layer, const struct run_pass *pass,
-                        const float *x, float *out)
+void run_per_layer_apply(const struct run_per_layer *layer, const struct run_pass *pass,
+                         const float *x, float *out)
 {
     const struct run_hparams *hparams = pass->hparams;
     const size_t n = pass->n, width = hparams->n_per_layer;
     float *gate = run_scratch_take(pass->scratch, n * width);
 
-    if (!gate)
-        return -ENOMEM;
     run_linear_apply(&layer->gate, 0, x, n, gate);
     for (size_t i = 0; i < n; i++)
         run_activate_gated(hparams->architecture->feed_forward.activation, gate + i * width,
                            pass->per_layer + (i * hparams->n_layer + layer->index) * width, width);
     run_linear_apply(&layer->projection, 0, gate, n, out);
     run_norm_apply(&layer->post_norm, out, n, hparams->n_embd, out);
-    return 0;
 }

@@ -27,12 +27,11 @@ void run_per_layer_load_source(struct run_loader *loader, struct run_hparams *hp
 void run_per_layer_load(struct run_loader *loader, const struct run_hparams *hparams,
                         uint32_t index, struct run_per_layer *layer);
 
-/* The per-layer embeddings of the pass's tokens, whose main embeddings are x; NULL if out of
- * memory. */
+/* The per-layer embeddings of the pass's tokens, whose main embeddings are x. */
 const float *run_per_layer_make(const struct run_per_layer_source *source,
                                 const struct run_pass *pass, const float *x);
 
 /* out = the contribution of the per-layer embedding, gated by the layer's output x; both
- * [n][n_embd]. Returns 0 or -ENOMEM. */
-int run_per_layer_apply(const struct run_per_layer *layer, const struct run_pass *pass,
-                        const float *x, float *out);
+ * [n][n_embd]. */
+void run_per_layer_apply(const struct run_per_layer *layer, const struct run_pass *pass,
+                         const float *x, float *out);

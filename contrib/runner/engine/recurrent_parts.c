@@ -1,6 +1,5 @@
 #include "contrib/runner/engine/recurrent_parts.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -107,18 +106,15 @@ void run_low_rank_load(struct run_loader *loader, const char *name, char first, 
         low_rank->up.bias = bias;
 }
 
-int run_low_rank_apply(const struct run_low_rank *low_rank, const struct run_pass *pass,
-                       uint64_t part, const float *x, float *out)
+void run_low_rank_apply(const struct run_low_rank *low_rank, const struct run_pass *pass,
+                        uint64_t part, const float *x, float *out)
 {
     const struct run_scratch_mark mark = run_scratch_mark(pass->scratch);
     const size_t n_narrow = pass->n * low_rank->down.weight.ne[1];
     float *narrow = run_scratch_take(pass->scratch, n_narrow);
 
-    if (!narrow)
-        return -ENOMEM;
     run_linear_apply(&low_rank->down, part, x, pass->n, narrow);
     run_activate(low_rank->activation, NULL, narrow, n_narrow);
     run_linear_apply(&low_rank->up, part, narrow, pass->n, out);
     run_scratch_release(pass->scratch, mark);
-    return 0;
 }

@@ -43,6 +43,6 @@ void run_low_rank_load(struct run_loader *loader, const char *name, char first, 
                        uint64_t out, uint64_t n_parts, enum run_activation activation,
                        const float *bias, struct run_low_rank *low_rank);
 
-/* out = product number `part` for the pass's rows of x. Returns 0 or -ENOMEM. */
-int run_low_rank_apply(const struct run_low_rank *low_rank, const struct run_pass *pass,
-                       uint64_t part, const float *x, float *out);
+/* out = product number `part` for the pass's rows of x. */
+void run_low_rank_apply(const struct run_low_rank *low_rank, const struct run_pass *pass,
+                        uint64_t part, const float *x, float *out);
