@@ -314,16 +314,64 @@ static void check_entries(const struct checked *checked)
     }
 }
 
-static void check_keys(const struct checked *checked)
+/* Refuse experts that cannot be used: llama.cpp ends. */
+static void check_experts(const struct checked *checked)
 {
     const uint64_t n_experts = number_at(checked, "expert_count", 0, 0);
     const uint64_t n_used = number_at(checked, "expert_used_count", 0, 0);
+    const uint64_t n_groups = number_at(checked, "expert_group_count", 0, 0);
+    const uint64_t n_groups_used = number_at(checked, "expert_group_used_count", 0, 0);
+
+    if (n_experts > 0 ? n_used == 0 || n_used > n_experts : n_used > 0)
+        refuse_key(checked, find_own_key(checked, "expert_used_count"),
+                   "it must be 1 to expert_count");
+    if (n_groups > 0 && n_groups >= n_experts)
+        refuse_key(checked, find_own_key(checked, "expert_group_count"),
+                   "it must be below expert_count");
+    else if (n_groups > 1 && n_experts % n_groups != 0)
+        refuse_key(checked, find_own_key(checked, "expert_group_count"),
+                   "it must divide expert_count");
+    else if (n_groups > 1 && (n_groups_used == 0 || n_groups_used >= n_groups))
+        refuse_key(checked, find_own_key(checked, "expert_group_used_count"),
+                   "it must be 1 to expert_group_count - 1");
+}
+
+/* Refuse heads that are rotated in part, for architectures that rotate whole heads. */
+static void check_rotation(const struct checked *checked)
+{
+    static const char *const names[] = {"llama", "deci", "falcon", "llama-embed"};
+    const struct gguf_key *key = find_own_key(checked, "rope.dimension_count");
+    const uint64_t n_head = number_at(checked, "attention.head_count", 0, 0);
+    const uint64_t n_embd = number_at(checked, "embedding_length", 0, 0);
+    const uint64_t n_key =
+        number_at(checked, "attention.key_length", 0, n_head > 0 ? n_embd / n_head : 0);
+
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (key && strcmp(checked->name, names[i]) == 0 && n_key > 0 &&
+            number_at(checked, "rope.dimension_count", 0, 0) != n_key)
+            refuse_key(checked, key, "it must be the size of a head");
+}
+
+static void check_keys(const struct checked *checked)
+{
+    static const struct {
+        const char *name;
+        enum gguf_value_type type;
+        const char *text;
+    } split[] = {{"split.no", GGUF_UINT16, "its type must be uint16"},
+                 {"split.count", GGUF_UINT16, "its type must be uint16"},
+                 {"split.tensors.count", GGUF_INT32, "its type must be int32"}};
 
     if (checked->n_layers == 0 || checked->n_layers > MAX_LAYERS)
         refuse_key(checked, find_own_key(checked, "block_count"), "it must be 1 to 512");
-    if (n_experts > 0 && (n_used == 0 || n_used > n_experts))
-        refuse_key(checked, find_own_key(checked, "expert_used_count"),
-                   "it must be 1 to expert_count");
+    check_experts(checked);
+    check_rotation(checked);
+    for (size_t i = 0; i < COUNT(split); i++) {
+        const struct gguf_key *key = gguf_find_key(checked->model, split[i].name);
+
+        if (key && key->value.type != split[i].type)
+            refuse_key(checked, key, split[i].text);
+    }
     for (uint64_t i = 0; i < checked->model->n_keys; i++) {
         const struct gguf_key *key = &checked->model->keys[i];
 
@@ -331,6 +379,10 @@ static void check_keys(const struct checked *checked)
             refuse_key(checked, key, "the key has no name");
         if (key->value.type == GGUF_ARRAY && key->value.array.element_type == GGUF_ARRAY)
             refuse_key(checked, key, "loaders do not read arrays of arrays");
+        else if (key->value.type == GGUF_ARRAY && key->value.array.n_elements > MAX_LAYERS &&
+                 gguf_string_starts_with(key->name, checked->name) &&
+                 !gguf_string_starts_with(key->name, "tokenizer."))
+            refuse_key(checked, key, "loaders read at most 512 elements");
     }
 }
 
