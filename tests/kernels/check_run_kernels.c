@@ -1,5 +1,6 @@
 /* The runner's kernels; see contrib/runner/compute/run_kernels.h. */
 #include "contrib/runner/compute/run_kernels.h"
+#include "dequant/small_floats.h"
 #include "tests/kernels/check_kernels.h"
 #include "tests/unit/dequant/random_blocks.h"
 
@@ -21,6 +22,7 @@ static void fill(uint64_t *state, float scale, float *x, size_t n)
 /* ---- attention ---- */
 
 static float a[N * STRIDE], b[N * STRIDE], good[N * STRIDE], got[N * STRIDE];
+static uint16_t halves[N * STRIDE];
 
 static bool check_add_products(const struct run_kernels *kernels)
 {
@@ -29,14 +31,18 @@ static bool check_add_products(const struct run_kernels *kernels)
 
     fill(&state, 2, a, N * STRIDE);
     fill(&state, 3, b, N * STRIDE);
+    for (size_t i = 0; i < N * STRIDE; i++)
+        halves[i] = dequant_f32_to_f16(b[i]);
     for (size_t n_rows = 0; n_rows <= 9; n_rows++) {
         for (size_t n_columns = 0; n_columns <= N; n_columns += RUN_LANES) {
             const size_t n = (n_rows * 7 + n_columns) % N;
+            const bool is_half = (n_rows + n_columns / RUN_LANES) % 2;
+            const struct run_matrix right = {is_half ? (const void *)halves : b, STRIDE, is_half};
 
             fill(&state, 1, good, N * STRIDE);
             memcpy(got, good, sizeof got);
-            plain->add_products(a, STRIDE, n_rows, b, STRIDE, n, n_columns, good, STRIDE);
-            kernels->add_products(a, STRIDE, n_rows, b, STRIDE, n, n_columns, got, STRIDE);
+            plain->add_products(a, STRIDE, n_rows, right, n, n_columns, good, STRIDE);
+            kernels->add_products(a, STRIDE, n_rows, right, n, n_columns, got, STRIDE);
             is_good &= memcmp(good, got, sizeof got) == 0;
         }
     }

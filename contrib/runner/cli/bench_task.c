@@ -80,20 +80,36 @@ static void sample_memory(struct bench *bench)
     bench->memory.total_bytes = status_bytes(status, "\nVmHWM:");
 }
 
+/* Make the engine's context the tokens before the measured ones. */
+static int go_to_depth(struct bench *bench, struct run_failure *failure)
+{
+    struct run_engine *engine = bench->session->engine;
+    const uint32_t depth = bench->session->options->bench_depth;
+
+    if (depth > 0 && run_engine_n_past(engine) > depth && run_engine_keeps(engine, depth))
+        return run_engine_rewind(engine, depth, failure);
+    run_engine_reset(engine);
+    run_message_progress("bench: context of %u tokens", depth);
+    return run_session_feed(bench->session, bench->tokens, depth, failure);
+}
+
 /* Random tokens. Their values matter only for the choice of experts. */
 static int measure(struct bench *bench, int repetition, struct run_failure *failure)
 {
     struct run_session *session = bench->session;
     const uint32_t n_prompt = session->options->bench_prompt;
     const uint32_t n_predict = session->options->bench_predict;
+    const int32_t *tokens = bench->tokens + session->options->bench_depth;
     double started;
     int code;
 
+    code = go_to_depth(bench, failure);
+    if (code < 0)
+        return code;
     run_message_progress("bench: prompt of %u tokens, %d of %d", n_prompt, repetition + 1,
                          N_REPETITIONS);
     started = run_seconds();
-    run_engine_reset(session->engine);
-    code = run_session_feed(session, bench->tokens, n_prompt, failure);
+    code = run_session_feed(session, tokens, n_prompt, failure);
     if (code < 0)
         return code;
     bench->prompt.of[repetition] = rate(n_prompt, run_seconds() - started);
@@ -102,7 +118,7 @@ static int measure(struct bench *bench, int repetition, struct run_failure *fail
                          N_REPETITIONS);
     started = run_seconds();
     for (uint32_t i = 0; code == 0 && i < n_predict; i++)
-        code = run_session_feed(session, bench->tokens + n_prompt + i, 1, failure);
+        code = run_session_feed(session, tokens + n_prompt + i, 1, failure);
     bench->predict.of[repetition] = rate(n_predict, run_seconds() - started);
     sample_memory(bench);
     return code;
@@ -121,10 +137,10 @@ static void print_text(const struct bench *bench, const char *architecture)
     const struct run_session *session = bench->session;
     const struct run_options *options = session->options;
 
-    printf("%s, %.1f MB of weights, %u threads, batches of %u\n"
+    printf("%s, %.1f MB of weights, %u threads, batches of %u, after %u tokens\n"
            "test        tokens      tokens/s   deviation\n",
            architecture, (double)run_weights_mapped_bytes(session->tree.weights) / 1e6,
-           bench->n_threads, options->n_batch);
+           bench->n_threads, options->n_batch, options->bench_depth);
     print_row("prompt", options->bench_prompt, &bench->prompt);
     print_row("text", options->bench_predict, &bench->predict);
     printf("memory        %.1f MB anonymous, %.1f MB in all\n",
@@ -151,6 +167,7 @@ static int print_json(const struct bench *bench, const char *architecture)
     run_json_integer("token_bytes", run_engine_token_bytes(session->engine));
     run_json_integer("threads", bench->n_threads);
     run_json_integer("batch", options->n_batch);
+    run_json_integer("depth", options->bench_depth);
     run_json_number("load_seconds", session->load_seconds);
     run_json_integer("repetitions", N_REPETITIONS);
     add_row("prompt", options->bench_prompt, &bench->prompt);
@@ -176,7 +193,7 @@ static int print_results(const struct bench *bench)
 int run_task_bench(struct run_session *session)
 {
     const struct run_options *options = session->options;
-    const size_t n = (size_t)options->bench_prompt + options->bench_predict;
+    const size_t n = (size_t)options->bench_depth + options->bench_prompt + options->bench_predict;
     struct bench bench = {
         .session = session,
         .tokens = calloc(n, sizeof *bench.tokens),

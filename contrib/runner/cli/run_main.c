@@ -72,7 +72,7 @@ static uint32_t context_of(const struct run_options *options)
     case RUN_TASK_PERPLEXITY:
         return PERPLEXITY_CONTEXT;
     case RUN_TASK_BENCH:
-        return options->bench_prompt + options->bench_predict;
+        return options->bench_depth + options->bench_prompt + options->bench_predict;
     default:
         return 0;
     }

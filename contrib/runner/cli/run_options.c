@@ -59,14 +59,16 @@ static int take_seed(void *target, const struct gguf_option_use *use)
 static int take_bench(void *target, const struct gguf_option_use *use)
 {
     struct run_options *options = target;
-    char digits[2][10];
-    int n = 0;
+    char digits[3][10] = {"", "", "0"};
+    int ends[2] = {0, 0};
+    const int n = sscanf(use->value, "%9[0-9],%9[0-9]%n@%9[0-9]%n", digits[0], digits[1], &ends[0],
+                         digits[2], &ends[1]);
 
-    if (sscanf(use->value, "%9[0-9],%9[0-9]%n", digits[0], digits[1], &n) != 2 ||
-        use->value[n] != '\0' || atoi(digits[0]) + atoi(digits[1]) == 0)
-        return refuse_value(use, "two numbers of tokens, as in 512,128");
+    if (n < 2 || use->value[ends[n - 2]] != '\0' || atoi(digits[0]) + atoi(digits[1]) == 0)
+        return refuse_value(use, "numbers of tokens, as in 512,128 or 512,128@4096");
     options->bench_prompt = (uint32_t)atoi(digits[0]);
     options->bench_predict = (uint32_t)atoi(digits[1]);
+    options->bench_depth = (uint32_t)atoi(digits[2]);
     return 0;
 }
 
@@ -128,7 +130,7 @@ static const struct gguf_option rows[] = {
      RANGE(1, RUN_MAX_THREADS)},
     {"-b --batch-size", "N", "compute N tokens of a prompt at once (512)", SET(UINT32, n_batch),
      RANGE(1, 1 << 20)},
-    {"--cache-type", "TYPE", "store keys and values as f32, f16 or q8_0 (f32)",
+    {"--cache-type", "TYPE", "store keys and values as f32, f16 or q8_0 (f16)",
      SET(CHOICE, cache_type), .choices = cache_types},
     {"--draft --draft-max", "N", "draft up to N tokens for a pass; 0: none (15)",
      SET(INT32, n_drafts), RANGE(0, RUN_MOST_DRAFTS)},
@@ -153,7 +155,7 @@ static const struct gguf_option rows[] = {
      SET(TEXT, logits_file), TASK(RUN_TASK_LOGITS)},
     {"--perplexity", "FILE", "print the perplexity of the text in FILE",
      SET(TEXT, perplexity_file), TASK(RUN_TASK_PERPLEXITY)},
-    {"--bench", "P,N", "measure P prompt tokens and N generated tokens", CALL(take_bench),
+    {"--bench", "P,N[@D]", "measure P prompt tokens and N generated ones, after D", CALL(take_bench),
      TASK(RUN_TASK_BENCH)},
     {"--json", NULL, "print one JSON object", SET(ON, is_json),
      FOR(BIT(RUN_TASK_GENERATE) | BIT(RUN_TASK_CHAT) | BIT(RUN_TASK_PERPLEXITY) |
@@ -370,6 +372,7 @@ int run_options_parse(int argc, char **argv, struct run_options *options)
         .n_predict = -1,
         .n_context = -1,
         .n_batch = 512,
+        .cache_type = DEQUANT_F16,
         .n_drafts = -1,
         .is_warmed_up = true,
         .adds_bos = true,

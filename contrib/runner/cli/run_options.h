@@ -63,7 +63,7 @@ struct run_options {
     const char *tokens_file;
     const char *logits_file;
     const char *perplexity_file;
-    uint32_t bench_prompt, bench_predict;
+    uint32_t bench_prompt, bench_predict, bench_depth;
     bool is_json;
 
     struct gguf_texts mount_options; /* for ggufs */

@@ -112,7 +112,7 @@ int run_speculation_rewind(struct run_speculation *speculation, uint32_t *n_past
 
     if (code < 0 || *n_past == run_engine_n_past(engine))
         return code;
-    if (!run_engine_has_states(engine))
+    if (run_engine_keeps(engine, *n_past))
         return run_engine_rewind(engine, *n_past, failure);
     run_engine_reset(engine);
     *n_past = 0;

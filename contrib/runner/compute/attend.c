@@ -42,7 +42,7 @@ struct block {
     float *queries; /* [rows][pitch_k] */
     float *scores;  /* [rows][RUN_TILE], then weights */
     float *sums;    /* [rows][pitch_v]: weighted values */
-    float *keys;    /* [pitch_k][RUN_TILE] */
+    float *keys;    /* [pitch_k][RUN_TILE], if the cache has none in columns */
     float *values;  /* [RUN_TILE][pitch_v] */
     float *piece;   /* [RUN_LANES][pitch_k] */
 };
@@ -98,45 +98,48 @@ static size_t first_visible(const struct run_attention *attention, size_t positi
     return 0;
 }
 
-/* Store the keys of the tile's positions `begin` to `end` - 1, and maybe neighbours, as columns. */
-static void load_keys(const struct block *block, const struct tile *tile, size_t begin, size_t end)
+/* Return the columns of the keys of the tile's positions `begin` to `end` - 1 and their neighbours:
+ * [dim_k][RUN_TILE]. */
+static struct run_matrix load_keys(const struct block *block, const struct tile *tile, size_t begin,
+                                   size_t end)
 {
     const struct run_cache *keys = block->job->keys;
-    const size_t dim = block->job->attention->dim_k, at = block->head_kv * dim;
+    const size_t pitch = block->pitch_k;
 
+    if (keys->is_transposed)
+        return run_cache_tile(keys, tile->first, block->head_kv);
     for (size_t i = round_down(begin); i < end; i += RUN_LANES) {
-        const float *rows = tile->list ? NULL : run_cache_floats(keys, tile->first + i, at);
-        size_t stride = keys->width;
+        const size_t n = at_most(end - i, RUN_LANES);
 
-        if (!rows || dim < block->pitch_k || end - i < RUN_LANES) {
-            const size_t n = at_most(end - i, RUN_LANES);
-
-            rows = block->piece;
-            stride = block->pitch_k;
-            for (size_t r = 0; r < n; r++)
-                run_cache_load(keys, position_at(tile, i + r), at, dim, block->piece + r * stride);
-            memset(block->piece + n * stride, 0, (RUN_LANES - n) * stride * sizeof *block->piece);
-        }
-        run_kernels()->transpose(rows, stride, block->pitch_k, block->keys + i, RUN_TILE);
+        for (size_t r = 0; r < n; r++)
+            run_cache_load(keys, position_at(tile, i + r), block->head_kv, keys->dim,
+                           block->piece + r * pitch);
+        memset(block->piece + n * pitch, 0, (RUN_LANES - n) * pitch * sizeof *block->piece);
+        run_kernels()->transpose(block->piece, pitch, pitch, block->keys + i, RUN_TILE);
     }
+    return (struct run_matrix){block->keys, RUN_TILE, false};
 }
 
-/* Return the values of the tile's position `begin` and those after it, up to `end` - 1. */
-static const float *load_values(const struct block *block, const struct tile *tile, size_t begin,
-                                size_t end, size_t *stride)
+/* Return the values of the tile's positions `begin` to `end` - 1, in the rows of their numbers. */
+static struct run_matrix load_values(const struct block *block, const struct tile *tile,
+                                     size_t begin, size_t end)
 {
     const struct run_cache *values = block->job->values;
-    const size_t dim = block->job->attention->dim_v, at = block->head_kv * dim;
-    const float *rows = tile->list ? NULL : run_cache_floats(values, tile->first + begin, at);
+    const size_t dim = block->job->attention->dim_v, pitch = block->pitch_v;
 
-    *stride = values->width;
-    if (rows && dim == block->pitch_v)
-        return rows;
-    *stride = block->pitch_v;
+    if (!tile->list && values->type != DEQUANT_Q8_0 && dim == pitch)
+        return run_cache_tile(values, tile->first, block->head_kv);
     for (size_t i = begin; i < end; i++)
-        run_cache_load(values, position_at(tile, i), at, dim,
-                       block->values + (i - begin) * *stride);
-    return block->values;
+        run_cache_load(values, position_at(tile, i), block->head_kv, dim,
+                       block->values + i * pitch);
+    return (struct run_matrix){block->values, pitch, false};
+}
+
+static struct run_matrix part_of(struct run_matrix m, size_t row, size_t column)
+{
+    m.data = (const char *)m.data +
+             (row * m.stride + column) * (m.is_half ? sizeof(uint16_t) : sizeof(float));
+    return m;
 }
 
 /* Turn the products of the rows of a token and the keys into weights. */
@@ -160,19 +163,17 @@ static void attend_tile(struct block *block, const struct tile *tile, size_t fir
     const size_t n_heads = block->n_heads, row = first * n_heads;
     const size_t begin = block->begins[first], end = block->ends[last - 1];
     const size_t column = round_down(begin);
-    const float *values;
-    size_t stride;
+    struct run_matrix values;
 
-    load_keys(block, tile, begin, end);
     memset(block->scores + row * RUN_TILE, 0,
            (last - first) * n_heads * RUN_TILE * sizeof *block->scores);
-    run_kernels()->add_products(block->queries + row * block->pitch_k, block->pitch_k,
-                                (last - first) * n_heads, block->keys + column, RUN_TILE,
-                                job->attention->dim_k, round_up(end) - column,
-                                block->scores + row * RUN_TILE + column, RUN_TILE);
+    run_kernels()->add_products(
+        block->queries + row * block->pitch_k, block->pitch_k, (last - first) * n_heads,
+        part_of(load_keys(block, tile, begin, end), 0, column), job->attention->dim_k,
+        round_up(end) - column, block->scores + row * RUN_TILE + column, RUN_TILE);
     for (size_t i = first; i < last; i++)
         weigh_token(block, i, job->first + block->token + i - tile->first);
-    values = load_values(block, tile, begin, end, &stride);
+    values = load_values(block, tile, begin, end);
     for (size_t i = first, next; i < last; i = next) {
         const size_t from = block->begins[i], to = block->ends[i];
 
@@ -180,9 +181,9 @@ static void attend_tile(struct block *block, const struct tile *tile, size_t fir
         while (next < last && block->begins[next] == from && block->ends[next] == to)
             next++;
         run_kernels()->add_products(block->scores + i * n_heads * RUN_TILE + from, RUN_TILE,
-                                    (next - i) * n_heads, values + (from - begin) * stride, stride,
-                                    to - from, block->pitch_v,
-                                    block->sums + i * n_heads * block->pitch_v, block->pitch_v);
+                                    (next - i) * n_heads, part_of(values, from, 0), to - from,
+                                    block->pitch_v, block->sums + i * n_heads * block->pitch_v,
+                                    block->pitch_v);
     }
 }
 

@@ -8,6 +8,7 @@
 #include "dequant/dot.h"
 #include "dequant/sets.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum {
@@ -15,12 +16,19 @@ enum {
     RUN_TILE = 64,                 /* positions of a tile of attention */
 };
 
+/* A matrix in rows, `stride` elements apart, of floats or F16. */
+struct run_matrix {
+    const void *data;
+    size_t stride;
+    bool is_half;
+};
+
 /*
  * Multiply matrices: out[r][c] += Σ a[r][i] · b[i][c] for i < n, one fused multiply-add after the
  * other. Strides are in floats from row to row; n_columns is a multiple of RUN_LANES.
  */
-typedef void run_add_products_fn(const float *a, size_t a_stride, size_t n_rows, const float *b,
-                                 size_t b_stride, size_t n, size_t n_columns, float *out,
+typedef void run_add_products_fn(const float *a, size_t a_stride, size_t n_rows,
+                                 struct run_matrix b, size_t n, size_t n_columns, float *out,
                                  size_t out_stride);
 
 /* out[c][r] = rows[r][c] for RUN_LANES rows and n_columns columns, a multiple of RUN_LANES. */

@@ -1,6 +1,7 @@
 #include "contrib/runner/engine/engine.h"
 
 #include "contrib/runner/engine/nextn.h"
+#include "gguf/support/cache_rows.h"
 #include "gguf/support/limits.h"
 
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 
 enum { DEFAULT_BATCH = 512, MAX_BATCH = 1 << 16, DEFAULT_CONTEXT = 4096 };
+enum { LEAST_REWIND = 64 }; /* tokens that layers with a window can forget in any case */
 
 struct run_engine {
     struct run_weights *weights;
@@ -29,9 +31,11 @@ struct run_engine {
     struct run_nextn nextn;
     struct run_failure nextn_failure;
     uint32_t n_vocab, n_context, n_batch, n_past;
-    uint32_t n_last;      /* tokens of the last pass */
-    bool can_rewind;      /* see struct run_engine_options */
-    uint64_t token_bytes; /* see run_engine_token_bytes() */
+    uint32_t n_last;                     /* tokens of the last pass */
+    uint32_t n_most;                     /* tokens fed at most since the last reset */
+    bool can_rewind;                     /* see struct run_engine_options */
+    uint32_t cache_type, n_window_batch; /* of caches, see struct run_cache */
+    uint64_t token_bytes;                /* see run_engine_token_bytes() */
     void (*on_layer)(void *user, uint32_t layer, uint32_t n_layers);
     void *user;
 };
@@ -132,16 +136,22 @@ static uint64_t count_token_bytes(const struct run_engine *engine)
     return n_bytes;
 }
 
-/* A failure leaves the model as it is, without drafts. */
-static void load_nextn(struct run_engine *engine, const struct run_loader *of, uint32_t cache_type,
-                       struct run_layer_kinds *kinds)
+static struct run_mixer_place place_of(const struct run_engine *engine, uint32_t index)
 {
-    const struct run_mixer_place place = {
+    return (struct run_mixer_place){
         .hparams = &engine->hparams,
-        .index = engine->hparams.n_layer,
-        .cache_type = cache_type,
+        .index = index,
+        .cache_type = engine->cache_type,
+        .n_batch = engine->n_window_batch,
         .layers = engine->mixers,
     };
+}
+
+/* A failure leaves the model as it is, without drafts. */
+static void load_nextn(struct run_engine *engine, const struct run_loader *of,
+                       struct run_layer_kinds *kinds)
+{
+    const struct run_mixer_place place = place_of(engine, engine->hparams.n_layer);
     const struct run_nextn_model model = {
         .embedding = &engine->embedding,
         .output = &engine->output,
@@ -168,12 +178,7 @@ static void load_layers(struct run_engine *engine, struct run_loader *loader,
     engine->layers = run_load_alloc(loader, n, sizeof *engine->layers);
     engine->mixers = run_load_alloc(loader, n, sizeof *engine->mixers);
     for (uint32_t i = 0; i < n && loader->code == 0; i++) {
-        const struct run_mixer_place place = {
-            .hparams = hparams,
-            .index = i,
-            .cache_type = options->cache_type,
-            .layers = engine->mixers,
-        };
+        const struct run_mixer_place place = place_of(engine, i);
 
         run_require_layer(loader, hparams, i);
         run_layer_load(loader, &place, &engine->mixers[i], &engine->layers[i]);
@@ -182,7 +187,7 @@ static void load_layers(struct run_engine *engine, struct run_loader *loader,
     if (loader->code == 0)
         engine->token_bytes = count_token_bytes(engine);
     if (loader->code == 0 && options->has_nextn)
-        load_nextn(engine, loader, options->cache_type, &kinds);
+        load_nextn(engine, loader, &kinds);
 }
 
 static void choose_sizes(struct run_engine *engine, const struct run_engine_options *options)
@@ -194,17 +199,12 @@ static void choose_sizes(struct run_engine *engine, const struct run_engine_opti
                                            : DEFAULT_CONTEXT;
     engine->n_batch = options->n_batch ? options->n_batch : DEFAULT_BATCH;
     engine->can_rewind = options->can_rewind;
+    engine->cache_type = options->cache_type;
     engine->on_layer = options->on_layer;
     engine->user = options->user;
     if (engine->n_batch > MAX_BATCH)
         engine->n_batch = MAX_BATCH;
-}
-
-/* Learned position embeddings limit the context. */
-static void limit_context(struct run_engine *engine)
-{
-    if (engine->positions && engine->n_context > engine->positions->ne[1])
-        engine->n_context = (uint32_t)engine->positions->ne[1];
+    engine->n_window_batch = engine->n_batch > LEAST_REWIND ? engine->n_batch : LEAST_REWIND;
 }
 
 int run_engine_open(const struct run_metadata *metadata, struct run_weights *weights,
@@ -226,7 +226,9 @@ int run_engine_open(const struct run_metadata *metadata, struct run_weights *wei
         load_ends(engine, &loader);
         load_rotary(engine, metadata, &loader);
         load_layers(engine, &loader, options);
-        limit_context(engine);
+        /* Learned position embeddings limit the context. */
+        if (engine->positions && engine->n_context > engine->positions->ne[1])
+            engine->n_context = (uint32_t)engine->positions->ne[1];
     }
     if (loader.code < 0) {
         run_engine_close(engine);
@@ -273,7 +275,7 @@ uint64_t run_engine_token_bytes(const struct run_engine *engine)
 
 void run_engine_reset(struct run_engine *engine)
 {
-    engine->n_past = 0;
+    engine->n_past = engine->n_most = 0;
     run_nextn_rewind(&engine->nextn, 0);
     for (struct run_state *state = engine->arena.states.newest; state; state = state->next)
         run_state_reset(state);
@@ -295,9 +297,13 @@ int run_engine_rewind(struct run_engine *engine, uint32_t n_past, struct run_fai
     return 0;
 }
 
-bool run_engine_has_states(const struct run_engine *engine)
+bool run_engine_keeps(const struct run_engine *engine, uint32_t n_past)
 {
-    return engine->arena.states.newest != NULL;
+    const uint32_t window = engine->hparams.window;
+    const uint64_t n_rows = gguf_cache_rows(engine->n_most, window, engine->n_window_batch);
+
+    return !engine->arena.states.newest && (window == 0 || engine->n_most <= n_rows ||
+                                            n_past + n_rows >= engine->n_most + (uint64_t)window);
 }
 
 bool run_engine_can_rewind(const struct run_engine *engine)
@@ -391,6 +397,8 @@ static void feed_batch(struct run_engine *engine, const int32_t *tokens, size_t 
         predict(engine, x + (n - 1) * n_embd, 1, logits);
     engine->n_past += (uint32_t)n;
     engine->n_last = (uint32_t)n;
+    if (engine->n_most < engine->n_past)
+        engine->n_most = engine->n_past;
 }
 
 static int check_tokens(const struct run_engine *engine, const int32_t *tokens, size_t n,
@@ -419,7 +427,8 @@ static int check_logits(const struct run_engine *engine, const float *logits, si
                : run_fail(
                      failure, -EDOM,
                      "%zu of %zu logits after token %u are NaN or infinite: the weights may be "
-                     "damaged; check them with ggufs --check --data MODEL",
+                     "damaged, see ggufs --check --data MODEL, or keys are above the largest F16, "
+                     "see --cache-type",
                      n_wrong, n * engine->n_vocab, engine->n_past - 1);
 }
 

@@ -61,15 +61,19 @@ void run_engine_reset(struct run_engine *engine);
 
 /*
  * Forget all but the first `n_past` tokens. The engine must be able to rewind.
- * If it has recurrent layers, `n_past` must be after the first token of the last call of
- * run_engine_feed(), which must have asked for all logits of at most a batch. Returns 0 or -ENOMEM,
- * and then the engine must be reset.
+ * Unless run_engine_keeps() is true, `n_past` must be after the first token of the last call of
+ * run_engine_feed(), which must have asked for all logits of at most a batch or 64 tokens. Returns
+ * 0 or -ENOMEM, and then the engine must be reset.
  */
 int run_engine_rewind(struct run_engine *engine, uint32_t n_past, struct run_failure *failure);
 bool run_engine_can_rewind(const struct run_engine *engine);
 
-/* Return true if layers keep a state that covers all tokens, as recurrent ones do. */
-bool run_engine_has_states(const struct run_engine *engine);
+/*
+ * Return true if the engine can rewind to n_past tokens before the last call of run_engine_feed():
+ * no layer keeps a state that covers all tokens, as recurrent ones do, and those with a window
+ * still have the keys and values that the next token sees.
+ */
+bool run_engine_keeps(const struct run_engine *engine, uint32_t n_past);
 
 /*
  * Return true if the engine has loaded a nextn layer and can rewind. If the layer was not loaded

@@ -40,7 +40,7 @@ void run_indexer_load(struct run_loader *loader, const struct run_hparams *hpara
     if (!has_blocks)
         run_load_linear(loader, "indexer.proj", hparams->n_embd, sizes->n_heads, &indexer->weights);
     load_norms(loader, hparams, indexer);
-    indexer->keys.width = sizes->width;
+    indexer->keys = (struct run_cache){.width = sizes->width, .dim = sizes->width};
     indexer->n_groups = has_blocks ? sizes->n_heads : 1;
 }
 

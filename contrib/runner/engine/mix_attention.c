@@ -121,6 +121,20 @@ static const struct run_attention_layer *find_source(struct run_loader *loader,
     return source;
 }
 
+struct run_cache run_attention_cache(const struct run_mixer_place *place, uint64_t width,
+                                     uint32_t dim)
+{
+    const struct run_hparams *hparams = place->hparams;
+
+    return (struct run_cache){
+        .type = run_cache_type(place->cache_type, dim),
+        .width = width,
+        .dim = dim,
+        .window = hparams->layers[place->index].is_windowed ? hparams->window : 0,
+        .n_batch = place->n_batch,
+    };
+}
+
 static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
 {
     const struct run_hparams *hparams = place->hparams;
@@ -165,10 +179,14 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
                      &layer->sub_norm);
     run_indexer_load(loader, hparams, shape, false, hparams->n_embd, shape->n_head_kv,
                      &layer->indexer);
-    layer->keys = (struct run_cache){.type = run_cache_type(place->cache_type, shape->dim_k),
-                                     .width = has_kv ? widths.k : 0};
-    layer->values = (struct run_cache){.type = run_cache_type(place->cache_type, shape->dim_v),
-                                       .width = has_kv ? widths.v : 0};
+    layer->keys = run_attention_cache(place, widths.k, shape->dim_k);
+    layer->values = run_attention_cache(place, widths.v, shape->dim_v);
+    /* A selection of positions reads single rows, from any place. */
+    if (layer->indexer.q.weight.data)
+        layer->keys.window = layer->values.window = 0;
+    layer->keys.is_transposed = !layer->indexer.q.weight.data && layer->keys.type != DEQUANT_Q8_0;
+    if (!has_kv)
+        layer->keys.width = layer->values.width = 0;
 }
 
 static void free_layer(void *mixer)

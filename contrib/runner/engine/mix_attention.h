@@ -30,6 +30,10 @@ struct run_attention_layer {
 
 extern const struct run_mixer_ops run_attention_mixer;
 
+/* Return an empty cache for `width` elements of a token, in heads of `dim`. */
+struct run_cache run_attention_cache(const struct run_mixer_place *place, uint64_t width,
+                                     uint32_t dim);
+
 /*
  * Multiply the queries q, [n][width], by a factor that grows with their position, if the
  * architecture does so in this layer; see temperature_scale in struct run_hparams.

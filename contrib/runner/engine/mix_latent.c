@@ -80,10 +80,13 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     run_load_linear(loader, "attn_output", (uint64_t)n_head * hparams->latent_v, hparams->n_embd,
                     &layer->output);
     /* Compressed rows are values, and continue as keys. */
-    layer->values.type = run_cache_type(place->cache_type, layer->attention.dim_v);
+    layer->values =
+        run_attention_cache(place, (uint64_t)layer->attention.n_head_kv * layer->attention.dim_v,
+                            layer->attention.dim_v);
+    layer->keys =
+        run_attention_cache(place, (uint64_t)layer->attention.n_head_kv * layer->attention.dim_k,
+                            layer->attention.dim_k);
     layer->keys.type = run_cache_type(layer->values.type, layer->attention.dim_k);
-    layer->keys.width = (size_t)layer->attention.n_head_kv * layer->attention.dim_k;
-    layer->values.width = (size_t)layer->attention.n_head_kv * layer->attention.dim_v;
     if (is_main)
         follow(loader, place, layer);
     if (is_main && hparams->indexer.n_heads > 0 && !layer->followed)

@@ -24,7 +24,7 @@ struct run_mixers {
 struct run_mixer_place {
     const struct run_hparams *hparams;
     uint32_t index;                  /* of the layer */
-    uint32_t cache_type;             /* see struct run_cache */
+    uint32_t cache_type, n_batch;    /* see struct run_cache */
     const struct run_mixers *layers; /* [n_layer]; those before `index` are loaded */
 };
 

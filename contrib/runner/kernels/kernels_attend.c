@@ -1,5 +1,6 @@
 /* The kernels of attention, see contrib/runner/compute/run_kernels.h. */
 #include "contrib/runner/kernels/vector_math.h"
+#include "dequant/small_floats.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,9 +25,31 @@ static inline int_vector indices(void)
 #endif
 }
 
+/* Element `at` and those after it. */
+INLINE float_vector load(struct run_matrix b, size_t at)
+{
+    const uint16_t *half = (const uint16_t *)b.data + at;
+
+    if (!b.is_half)
+        return float_load((const float *)b.data + at);
+#if defined(__AVX512F__)
+    return (float_vector)_mm512_cvtph_ps(_mm256_loadu_si256((const void *)half));
+#elif defined(__AVX2__)
+    return (float_vector)_mm256_cvtph_ps(_mm_loadu_si128((const void *)half));
+#elif defined(__ARM_NEON)
+    return (float_vector)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(half)));
+#else
+    float_vector v;
+
+    for (size_t i = 0; i < FLOAT_WIDTH; i++)
+        v[i] = dequant_f16_to_f32(half[i]);
+    return v;
+#endif
+}
+
 /* n_rows by n_vectors sums at once; both are constants where this is inlined. */
-INLINE void add_block(const float *a, size_t a_stride, size_t n_rows, const float *b,
-                      size_t b_stride, size_t n, size_t n_vectors, float *out, size_t out_stride)
+INLINE void add_block(const float *a, size_t a_stride, size_t n_rows, struct run_matrix b, size_t n,
+                      size_t n_vectors, float *out, size_t out_stride)
 {
     float_vector sums[ROWS][VECTORS];
 
@@ -37,7 +60,7 @@ INLINE void add_block(const float *a, size_t a_stride, size_t n_rows, const floa
         float_vector right[VECTORS];
 
         for (size_t v = 0; v < n_vectors; v++)
-            right[v] = float_load(b + i * b_stride + v * FLOAT_WIDTH);
+            right[v] = load(b, i * b.stride + v * FLOAT_WIDTH);
         for (size_t r = 0; r < n_rows; r++) {
             const float_vector left = float_all(a[r * a_stride + i]);
 
@@ -51,30 +74,67 @@ INLINE void add_block(const float *a, size_t a_stride, size_t n_rows, const floa
 }
 
 /* All rows for n_vectors vectors of columns. */
-INLINE void add_columns(const float *a, size_t a_stride, size_t n_rows, const float *b,
-                        size_t b_stride, size_t n, size_t n_vectors, float *out, size_t out_stride)
+INLINE void add_columns(const float *a, size_t a_stride, size_t n_rows, struct run_matrix b,
+                        size_t n, size_t n_vectors, float *out, size_t out_stride)
 {
     for (; n_rows >= ROWS; n_rows -= ROWS, a += ROWS * a_stride, out += ROWS * out_stride)
-        add_block(a, a_stride, ROWS, b, b_stride, n, n_vectors, out, out_stride);
+        add_block(a, a_stride, ROWS, b, n, n_vectors, out, out_stride);
     if (n_rows == 3)
-        add_block(a, a_stride, 3, b, b_stride, n, n_vectors, out, out_stride);
+        add_block(a, a_stride, 3, b, n, n_vectors, out, out_stride);
     else if (n_rows == 2)
-        add_block(a, a_stride, 2, b, b_stride, n, n_vectors, out, out_stride);
+        add_block(a, a_stride, 2, b, n, n_vectors, out, out_stride);
     else if (n_rows == 1)
-        add_block(a, a_stride, 1, b, b_stride, n, n_vectors, out, out_stride);
+        add_block(a, a_stride, 1, b, n, n_vectors, out, out_stride);
 }
 
-void RUN_KERNEL(add_products)(const float *a, size_t a_stride, size_t n_rows, const float *b,
-                              size_t b_stride, size_t n, size_t n_columns, float *out,
-                              size_t out_stride)
+/* The same for F16, converted once for all rows. */
+INLINE void add_converted(const float *a, size_t a_stride, size_t n_rows, struct run_matrix b,
+                          size_t n, size_t n_vectors, float *out, size_t out_stride)
+{
+    float floats[RUN_TILE][VECTORS * FLOAT_WIDTH];
+    const struct run_matrix converted = {floats, (size_t)VECTORS * FLOAT_WIDTH, false};
+
+    for (size_t first = 0; first < n; first += RUN_TILE) {
+        const size_t n_now = n - first < RUN_TILE ? n - first : RUN_TILE;
+
+        for (size_t i = 0; i < n_now; i++)
+            for (size_t v = 0; v < n_vectors; v++)
+                float_store(floats[i] + v * FLOAT_WIDTH,
+                            load(b, (first + i) * b.stride + v * FLOAT_WIDTH));
+        add_columns(a + first, a_stride, n_rows, converted, n_now, n_vectors, out, out_stride);
+    }
+}
+
+INLINE void add_any(const float *a, size_t a_stride, size_t n_rows, struct run_matrix b, size_t n,
+                    size_t n_vectors, float *out, size_t out_stride)
+{
+    if (!b.is_half)
+        add_columns(a, a_stride, n_rows, (struct run_matrix){b.data, b.stride, false}, n, n_vectors,
+                    out, out_stride);
+    else if (n_rows <= ROWS)
+        add_columns(a, a_stride, n_rows, (struct run_matrix){b.data, b.stride, true}, n, n_vectors,
+                    out, out_stride);
+    else
+        add_converted(a, a_stride, n_rows, (struct run_matrix){b.data, b.stride, true}, n,
+                      n_vectors, out, out_stride);
+}
+
+static struct run_matrix from_column(struct run_matrix b, size_t column)
+{
+    b.data = (const char *)b.data + column * (b.is_half ? sizeof(uint16_t) : sizeof(float));
+    return b;
+}
+
+void RUN_KERNEL(add_products)(const float *a, size_t a_stride, size_t n_rows, struct run_matrix b,
+                              size_t n, size_t n_columns, float *out, size_t out_stride)
 {
     const size_t width = (size_t)VECTORS * FLOAT_WIDTH;
     size_t c = 0;
 
     for (; c + width <= n_columns; c += width)
-        add_columns(a, a_stride, n_rows, b + c, b_stride, n, VECTORS, out + c, out_stride);
+        add_any(a, a_stride, n_rows, from_column(b, c), n, VECTORS, out + c, out_stride);
     for (; c < n_columns; c += FLOAT_WIDTH)
-        add_columns(a, a_stride, n_rows, b + c, b_stride, n, 1, out + c, out_stride);
+        add_any(a, a_stride, n_rows, from_column(b, c), n, 1, out + c, out_stride);
 }
 
 /* The lower, or the upper, halves of two vectors interleaved. */

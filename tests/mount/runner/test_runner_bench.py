@@ -37,6 +37,14 @@ class TestBench(BenchTestCase):
         described = json.loads(self.run_runner("--bench", "8,0", "--json", self.model)[0])
         self.assertGreater(described["prompt"]["tokens_per_second"], 0)
         self.assertEqual(0, described["text"]["tokens_per_second"])
+        self.assertEqual(0, described["depth"])
+
+    def test_depth(self):
+        described = json.loads(self.run_runner("--bench", "2,3@40", "--json", self.model)[0])
+        self.assertEqual((40, 2, 3), (described["depth"], described["prompt"]["tokens"],
+                                      described["text"]["tokens"]))
+        _, err = self.run_runner("--bench", "2,3@2044", self.model)
+        self.assertIn("the model was trained for 2048 tokens", err)
 
     def test_memory(self):
         out, err = self.run_runner("--bench", "2,2", self.model)

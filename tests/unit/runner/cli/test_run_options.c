@@ -199,6 +199,12 @@ Test(run_options, tasks)
     cr_expect_eq(options.task, RUN_TASK_BENCH);
     cr_expect_eq(options.bench_prompt, 32);
     cr_expect_eq(options.bench_predict, 8);
+    cr_expect_eq(options.bench_depth, 0);
+    run_options_free(&options);
+    cr_assert_eq(PARSE(&options, "--bench", "3,0@100", "mnt"), 0);
+    cr_expect_eq(options.bench_prompt, 3);
+    cr_expect_eq(options.bench_predict, 0);
+    cr_expect_eq(options.bench_depth, 100);
     run_options_free(&options);
     cr_assert_eq(PARSE(&options, "--tokens", "a", "--logits", "b", "mnt"), 0);
     cr_expect_eq(options.task, RUN_TASK_LOGITS);
@@ -248,6 +254,9 @@ Test(run_options, invalid_options_are_refused, .init = cr_redirect_stderr)
         {"ggufs-run", "mnt", "--bench", "1"},
         {"ggufs-run", "mnt", "--bench", "0,0"},
         {"ggufs-run", "mnt", "--bench", "1,2x"},
+        {"ggufs-run", "mnt", "--bench", "1,2@"},
+        {"ggufs-run", "mnt", "--bench", "1,2@3x"},
+        {"ggufs-run", "mnt", "--bench", "0,0@3"},
         {"ggufs-run", "mnt", "--bench", "-1,2"},
     };
 

@@ -100,15 +100,19 @@ static void reference(const struct run_attention *a, const struct tokens *tokens
     reference_of_some(a, tokens, position, head, 1, out);
 }
 
-/* Feed the tokens in batches of this size. */
-static float *attend(const struct run_attention *a, const struct tokens *tokens, size_t batch,
-                     uint32_t type)
+/* Feed the tokens in batches of this size, with caches of a layer with that window, or none. */
+static float *attend_with(const struct run_attention *a, const struct tokens *tokens, size_t batch,
+                          const struct run_cache *like)
 {
     const size_t q_width = (size_t)a->n_head * a->dim_k, out_width = (size_t)a->n_head * a->dim_v;
-    struct run_cache keys = {.type = type, .width = (size_t)a->n_head_kv * a->dim_k};
-    struct run_cache values = {.type = type, .width = (size_t)a->n_head_kv * a->dim_v};
+    struct run_cache keys = *like, values = *like;
     float *out = numbers_alloc(tokens->n_all * out_width, sizeof *out);
 
+    keys.dim = a->dim_k;
+    keys.width = a->n_head_kv * keys.dim;
+    values.dim = a->dim_v;
+    values.width = a->n_head_kv * values.dim;
+    values.is_transposed = false;
     for (size_t first = 0; first < tokens->n_all; first += batch) {
         const size_t left = tokens->n_all - first, n = left < batch ? left : batch;
 
@@ -125,6 +129,12 @@ static float *attend(const struct run_attention *a, const struct tokens *tokens,
     return out;
 }
 
+static float *attend(const struct run_attention *a, const struct tokens *tokens, size_t batch,
+                     uint32_t type)
+{
+    return attend_with(a, tokens, batch, &(struct run_cache){.type = type});
+}
+
 /* Check that all batch sizes give the same bits, and that the result is near the reference. */
 static void check(const struct run_attention *a, size_t n_all, bool is_f16)
 {
@@ -135,7 +145,9 @@ static void check(const struct run_attention *a, size_t n_all, bool is_f16)
     double *expected = numbers_alloc(out_width, sizeof *expected);
 
     for (size_t i = 0; i < COUNT(batches); i++) {
-        float *other = attend(a, &tokens, batches[i], is_f16 ? DEQUANT_F16 : DEQUANT_F32);
+        const struct run_cache like = {.type = is_f16 ? DEQUANT_F16 : DEQUANT_F32,
+                                       .is_transposed = true};
+        float *other = attend_with(a, &tokens, batches[i], &like);
 
         numbers_expect_same("in batches", other, out, n_all * out_width);
         free(other);
@@ -259,7 +271,7 @@ Test(run_attend, stride_of_queries)
 {
     struct tokens tokens = make_tokens(&usual, 9);
     const size_t width = 64;
-    struct run_cache cache = {.width = width};
+    struct run_cache cache = {.width = width, .dim = 16};
     float *together = numbers_alloc(9 * width, sizeof *together);
     float *apart = numbers_alloc(9 * width, sizeof *apart);
     float *queries = numbers_alloc(9 * (width + 5), sizeof *queries);
@@ -324,7 +336,33 @@ Test(run_attend_tiles, windows_that_begin_at_the_edges_of_tiles)
     }
 }
 
-/* One batch: result of all tokens, with a selection or without. */
+Test(run_attend_tiles, caches_of_a_window)
+{
+    static const uint32_t sizes[] = {1, 64, 100, 192, 300};
+    static const size_t n_all = 1100, batches[] = {1, 3, 64, 200};
+
+    for (size_t i = 0; i < COUNT(sizes) * COUNT(batches); i++) {
+        struct run_cache like = {.type = i % 2 ? DEQUANT_F16 : DEQUANT_F32, .is_transposed = true};
+        const size_t batch = batches[i % COUNT(batches)];
+        struct run_attention a = usual;
+        struct tokens tokens;
+        float *out, *expected;
+
+        a.n_head_kv = 2;
+        a.window = sizes[i / COUNT(batches)];
+        a.window_kind = i % 3 ? RUN_WINDOW_SLIDING : RUN_WINDOW_CHUNKED;
+        tokens = make_tokens(&a, n_all);
+        expected = attend_with(&a, &tokens, batch, &like);
+        like.window = a.window;
+        like.n_batch = (uint32_t)batch;
+        out = attend_with(&a, &tokens, batch, &like);
+        numbers_expect_same("a window", out, expected, n_all * a.n_head * a.dim_v);
+        free(expected);
+        free(out);
+        free_tokens(&tokens);
+    }
+}
+
 static float *attend_at_once(const struct run_attention *a, const struct tokens *tokens)
 {
     return attend(a, tokens, tokens->n_all, DEQUANT_F32);

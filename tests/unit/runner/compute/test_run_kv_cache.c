@@ -10,35 +10,63 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Element `at` of a row, by the description of struct run_cache. */
+static float element(const struct run_cache *cache, size_t row, size_t at)
+{
+    const struct run_matrix tile =
+        run_cache_tile(cache, row / RUN_TILE * RUN_TILE, at / cache->dim);
+    const size_t r = row % RUN_TILE, c = at % cache->dim;
+    const size_t index = cache->is_transposed ? c * RUN_TILE + r : r * cache->dim + c;
+    float value;
+
+    if (!tile.is_half)
+        return ((const float *)tile.data)[index];
+    dequant_scalar_f16((const uint16_t *)tile.data + index, &value, 1, (struct dequant_row){0});
+    return value;
+}
+
 Test(run_kv_cache, keeps_its_rows_when_it_grows)
 {
     uint64_t state = 3;
     float *rows = numbers_make(&state, 1, 300 * 7);
 
-    for (int is_f16 = 0; is_f16 < 2; is_f16++) {
-        struct run_cache cache = {.type = is_f16 ? DEQUANT_F16 : DEQUANT_F32, .width = 5};
+    for (int i = 0; i < 4; i++) {
+        struct run_cache cache = {.type = i % 2 ? DEQUANT_F16 : DEQUANT_F32,
+                                  .width = 6,
+                                  .dim = 3,
+                                  .is_transposed = i / 2};
 
-        for (size_t i = 0; i < 300; i++) {
-            cr_assert_eq(run_cache_reserve(&cache, i + 1), 0);
-            cr_assert_eq(cache.n_rows, i < 256 ? 256u : 512u);
-            run_cache_store(&cache, i, rows + i * 7, 1, 7);
+        for (size_t row = 0; row < 300; row++) {
+            cr_assert_eq(run_cache_reserve(&cache, row + 1), 0);
+            cr_assert_eq(cache.n_rows, row < 256 ? 256u : 512u);
+            run_cache_store(&cache, row, rows + row * 7, 1, 7);
         }
-        for (size_t i = 0; i < 300 * 5; i++) {
-            const float row = rows[i / 5 * 7 + i % 5];
-            float kept = 0;
+        for (size_t j = 0; j < 300 * 6; j++) {
+            const float row = rows[j / 6 * 7 + j % 6];
 
-            if (is_f16)
-                dequant_scalar_f16((const uint16_t *)cache.rows + i, &kept, 1,
-                                   (struct dequant_row){0});
-            else
-                kept = ((const float *)cache.rows)[i];
-            cr_expect_eq(kept, is_f16 ? numbers_as_f16(row) : row);
+            cr_expect_eq(element(&cache, j / 6, j % 6), i % 2 ? numbers_as_f16(row) : row);
         }
         run_cache_free(&cache);
         cr_expect_null(cache.rows);
         cr_expect_eq(cache.n_rows, 0u);
     }
     free(rows);
+}
+
+Test(run_kv_cache, keeps_the_rows_of_a_window)
+{
+    struct run_cache cache = {.width = 1, .dim = 1, .window = 250, .n_batch = 7};
+
+    for (size_t row = 0; row < 2000; row++) {
+        const float value = (float)row;
+
+        cr_assert_eq(run_cache_reserve(&cache, row + 1), 0);
+        cr_assert_eq(cache.n_rows, row < 256 ? 256u : 512u);
+        run_cache_store(&cache, row, &value, 1, 1);
+        for (size_t i = 0; i <= row && i < 257; i++)
+            cr_assert_eq(element(&cache, row - i, 0), (float)(row - i));
+    }
+    run_cache_free(&cache);
 }
 
 Test(run_kv_cache, too_large)
@@ -54,7 +82,7 @@ Test(run_kv_cache, too_large)
 
 Test(run_kv_cache, q8_0_rounds_to_127_steps)
 {
-    struct run_cache cache = {.type = DEQUANT_Q8_0, .width = 96};
+    struct run_cache cache = {.type = DEQUANT_Q8_0, .width = 96, .dim = 32};
     uint64_t state = 4;
     float *rows = numbers_make(&state, 3, 3 * 100), out[32];
 
@@ -68,7 +96,7 @@ Test(run_kv_cache, q8_0_rounds_to_127_steps)
             const float *from = rows + row * 100 + at;
             float largest = 0;
 
-            run_cache_load(&cache, row, at, 32, out);
+            run_cache_load(&cache, row, at / 32, 32, out);
             for (size_t i = 0; i < 32; i++)
                 largest = fmaxf(largest, fabsf(from[i]));
             for (size_t i = 0; i < 32; i++) {

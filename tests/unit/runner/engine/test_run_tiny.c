@@ -118,15 +118,15 @@ static bool forgets(const char *architecture)
     struct run_engine *engine;
     struct run_tree tree;
     const char *problem;
-    bool has_states;
+    bool keeps;
 
     tiny_model_make(architecture, false, &model);
     tiny_model_write(&model, &files);
     tree = run_files_open(&files);
     cr_assert_eq(run_engine_open(tree.metadata, tree.weights, &options, &engine, &failure), 0,
                  "%s: %s", architecture, failure.text);
-    has_states = run_engine_has_states(engine);
-    for (uint32_t n_kept = 0; !has_states && n_kept < 6; n_kept++) {
+    keeps = run_engine_keeps(engine, 0);
+    for (uint32_t n_kept = 0; keeps && n_kept < 6; n_kept++) {
         const bool can_draft = run_engine_can_draft(engine, &problem) && n_kept > 0;
 
         run_engine_reset(engine);
@@ -146,7 +146,61 @@ static bool forgets(const char *architecture)
     }
     run_engine_close(engine);
     run_tree_close(&tree);
-    return !has_states;
+    return keeps;
+}
+
+/* Feed 700 tokens in calls of 50. After each call, forget and repeat the end of it. */
+static void feed_with_rewinds(struct run_engine *engine, float *logits)
+{
+    struct run_failure failure;
+    int32_t tokens[700];
+
+    for (size_t i = 0; i < 700; i++)
+        tokens[i] = (int32_t)(i * i % 23);
+    for (uint32_t i = 0; i < 700; i += 50) {
+        cr_assert_eq(run_engine_feed(engine, tokens + i, 50, RUN_LOGITS_ALL,
+                                     logits + (size_t)i * TINY_N_VOCAB, &failure),
+                     0);
+        cr_assert_eq(run_engine_rewind(engine, i + 1, &failure), 0);
+        cr_assert_eq(run_engine_feed(engine, tokens + i + 1, 49, RUN_LOGITS_ALL,
+                                     logits + (size_t)(i + 1) * TINY_N_VOCAB, &failure),
+                     0);
+    }
+}
+
+/* Small batches have caches of 256 positions where there is a window, which large ones fill never.
+ */
+Test(run_tiny, windows_keep_what_they_show)
+{
+    static const char *const names[] = {"gemma3", "gpt-oss", "llama4", "gemma3n"};
+    static const uint32_t batches[] = {4096, 64};
+    float *logits[2];
+
+    for (size_t i = 0; i < 4; i++) {
+        if (i > 0)
+            run_files_remove(&files);
+        tiny_model_make(names[i], false, &model);
+        tiny_model_write(&model, &files);
+        for (size_t j = 0; j < 2; j++) {
+            const struct run_engine_options options = {
+                .n_context = 700, .n_batch = batches[j], .can_rewind = true};
+            struct run_tree tree = run_files_open(&files);
+            struct run_failure failure;
+            struct run_engine *engine;
+
+            cr_assert_eq(run_engine_open(tree.metadata, tree.weights, &options, &engine, &failure),
+                         0, "%s: %s", names[i], failure.text);
+            logits[j] = numbers_alloc(700 * TINY_N_VOCAB, sizeof *logits[j]);
+            feed_with_rewinds(engine, logits[j]);
+            cr_expect(run_engine_keeps(engine, 650));
+            cr_expect_eq(run_engine_keeps(engine, 300), j == 0, "%s", names[i]);
+            numbers_expect_same(names[i], logits[j], logits[0], 700 * TINY_N_VOCAB);
+            run_engine_close(engine);
+            run_tree_close(&tree);
+        }
+        for (size_t j = 0; j < 2; j++)
+            free(logits[j]);
+    }
 }
 
 Test(run_tiny, the_end_of_a_text_is_forgotten)
