@@ -1,7 +1,8 @@
 /*
- * The functions that fill the slots of the type table. dequant_SET_NAME is a set's function:
- * dequant_scalar_q4_0 is the reference and dequant_avx2_q4_0 a kernel. For the contracts see
- * dequant_decode_fn, dequant_encode_fn and dequant_dot_fn.
+ * The functions that fill the slots of the type table. dequant_SET_NAME is a set's function. Most
+ * decoders of the set "scalar" are compiled from the kernels as well; dequant/reference/ has the
+ * rest of it in plain C. For the contracts see dequant_decode_fn, dequant_encode_fn and
+ * dequant_dot_fn.
  *
  * Bit-exact means that the order of the float operations is part of the format: d * scale is
  * rounded before it is multiplied by q. Anything that is exact (integers, signs, conversions of
@@ -13,7 +14,7 @@
 #include "dequant/types.h"
 
 /*
- * Defines the reference decoder of a type as a loop over the static function TYPE_block, which
+ * Defines the decoder of a type in plain C as a loop over the static function TYPE_block, which
  * decodes one struct dequant_LAYOUT to `elements` floats.
  */
 #define DEQUANT_DEFINE_DECODER_OF(type, layout, elements)                                          \
@@ -51,28 +52,25 @@
     /* decode_numbers.c, kernels_numbers.c */ \
     DO(set, f32) DO(set, f16) DO(set, bf16) DO(set, f64) DO(set, i8) DO(set, i16) DO(set, i32) \
     DO(set, i64) \
-    /* decode_q.c, kernels_q.c */ \
+    /* kernels_q.c */ \
     DO(set, q1_0) DO(set, q2_0) DO(set, q4_0) DO(set, q4_1) DO(set, q5_0) DO(set, q5_1) \
-    DO(set, q8_0) DO(set, q8_1) \
-    /* decode_k.c, kernels_k.c */ \
+    DO(set, q8_0) DO(set, q8_1) DO(set, tq1_0) DO(set, tq2_0) DO(set, mxfp4) DO(set, nvfp4) \
+    DO(set, q1_0_g32) DO(set, pq2_0) DO(set, ptq1_0) \
+    /* kernels_k.c */ \
     DO(set, q2_k) DO(set, q3_k) DO(set, q4_k) DO(set, q5_k) DO(set, q6_k) DO(set, q8_k) \
-    /* decode_iq.c, kernels_iq.c */ \
+    /* kernels_iq.c */ \
     DO(set, iq1_s) DO(set, iq1_m) DO(set, iq2_xxs) DO(set, iq2_xs) DO(set, iq2_s) \
     DO(set, iq3_xxs) DO(set, iq3_s) DO(set, iq4_nl) DO(set, iq4_xs) \
-    /* decode_ternary.c, kernels_q.c */ \
-    DO(set, tq1_0) DO(set, tq2_0) \
-    /* decode_fp4.c, kernels_q.c */ \
-    DO(set, mxfp4) DO(set, nvfp4) \
-    /* decode_ik.c, kernels_ik.c */ \
+    /* kernels_ik.c */ \
     DO(set, iq4_ks) DO(set, iq4_nl_r4) DO(set, iq4_ks_r4) \
-    /* decode_ik_k.c, kernels_ik_k.c */ \
+    /* kernels_ik_k.c */ \
     DO(set, iq2_k) DO(set, iq3_k) DO(set, iq4_k) DO(set, iq5_k) DO(set, iq6_k) DO(set, iq2_ks) \
     DO(set, iq3_ks) DO(set, iq4_kss) DO(set, iq5_ks) DO(set, iq2_kl) \
-    /* decode_ik_q.c, kernels_ik_q.c */ \
+    /* kernels_ik_q.c */ \
     DO(set, i2_s) DO(set, iq1_bn) DO(set, iq2_bn) DO(set, q6_0) DO(set, q8_kv) \
-    /* decode_ik_kt.c, kernels_ik_kt.c */ \
+    /* kernels_ik_kt.c */ \
     DO(set, iq1_kt) DO(set, iq2_kt) DO(set, iq3_kt) DO(set, iq4_kt) \
-    /* decode_ik_rows.c, kernels_ik_rows.c */ \
+    /* kernels_ik_rows.c */ \
     DO(set, q4_0_4_4) DO(set, q4_0_4_8) DO(set, q4_0_8_8) DO(set, q4_0_r8) DO(set, q5_0_r4) \
     DO(set, q8_0_r8) DO(set, q2_k_r4) DO(set, q3_k_r4) DO(set, q4_k_r4) DO(set, q5_k_r4) \
     DO(set, q6_k_r4) DO(set, iq2_xxs_r4) DO(set, iq2_xs_r4) DO(set, iq3_xxs_r4) \
@@ -80,9 +78,7 @@
     DO(set, bf16_r16) DO(set, mxfp4_r8) DO(set, q8_k_r16) DO(set, q8_k_r8) DO(set, q6_0_r4) \
     DO(set, iq2_bn_r4) DO(set, iq2_k_r4) DO(set, iq3_k_r4) DO(set, iq4_k_r4) DO(set, iq5_k_r4) \
     DO(set, iq5_ks_r4) DO(set, q8_kv_r8) \
-    /* decode_forks.c; the first three in kernels_q.c as well */ \
-    DO(set, q1_0_g32) DO(set, pq2_0) DO(set, ptq1_0) \
-    /* decode_old.c, kernels_old.c */ \
+    /* kernels_old.c */ \
     DO(set, era0_q4_0) DO(set, era0_q4_1) DO(set, era0_q4_2) DO(set, era0_q4_3) \
     DO(set, era0_q5_0) DO(set, era0_q5_1) DO(set, era1_q4_0) DO(set, era1_q4_1) \
     DO(set, old_q8_0)
@@ -163,7 +159,7 @@ DEQUANT_VECTOR_SETS(DEQUANT_DECLARE_PRODUCTS, )
  */
 #define DEQUANT_LEAST_MAGNITUDE 1e-30F
 
-/* decode_fp4.c: `has_nan_scale` of types. */
+/* fp4.c: `has_nan_scale` of types. */
 bool dequant_mxfp4_has_nan_scale(const void *block, uint32_t index);
 bool dequant_mxfp4_r8_has_nan_scale(const void *block, uint32_t index);
 bool dequant_nvfp4_has_nan_scale(const void *block, uint32_t index);

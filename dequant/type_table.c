@@ -24,7 +24,7 @@
         KERNEL_SLOT(scalar, name) DEQUANT_VECTOR_SETS(KERNEL_SLOT, name)                           \
     }
 
-/* Slots of a type that has the reference alone. */
+/* Slots of a type that is decoded in plain C alone. */
 #define REFERENCE(name)                                                                            \
     {                                                                                              \
         dequant_scalar_##name                                                                      \

@@ -48,7 +48,10 @@ void SIMD_NAME(bf16_r16)(const void *restrict blocks, float *restrict out, size_
         simd_store_bytes(out, simd_zip_low_2(simd_all(0), pairs));
         simd_store_bytes(out + 4, simd_zip_high_2(simd_all(0), pairs));
     }
-    dequant_scalar_bf16_r16(block, out, n_blocks, row);
+    for (; n_blocks > 0; n_blocks--, block++, out += 2) {
+        out[0] = dequant_bf16_to_f32(block->bits[row.index][0]);
+        out[1] = dequant_bf16_to_f32(block->bits[row.index][1]);
+    }
 }
 
 /* Two runs of an IQ1 type. */

@@ -1,7 +1,8 @@
 /*
  * The vectors of the kernels: 16 bytes that hold the integers of 16 elements, and functions that
  * turn them into 16 floats. Every kernel set is compiled from the same sources, with DEQUANT_SET as
- * its name (avx2, avx512 or neon) and the compiler options for it.
+ * its name (avx2, avx512, neon or scalar) and the compiler options for it. The set "scalar" has
+ * decoders alone, and the baseline of the architecture.
  */
 #pragma once
 
@@ -12,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define SIMD_JOIN2(set, name) dequant_##set##_##name
 #define SIMD_JOIN(set, name)  SIMD_JOIN2(set, name)
@@ -27,6 +29,9 @@
 #include "dequant/kernels/simd_x86.h"
 #elif defined(__ARM_NEON)
 #include "dequant/kernels/simd_neon.h"
+#else
+#include "dequant/kernels/simd_portable.h"
+#define SIMD_IS_PORTABLE 1
 #endif
 
 /* Return false if an f16 scale is NaN or infinite. */
@@ -37,12 +42,19 @@ INLINE bool simd_is_finite(uint16_t half)
 
 /*
  * Defines the kernel of a type as a loop over the static function TYPE_kernel, which decodes one
- * struct dequant_LAYOUT, `block`. Blocks for which `is_regular` is false go to the reference.
+ * struct dequant_LAYOUT, `block`. Blocks for which `is_regular` is false go to the scalar set, so
+ * that all sets give the same NaNs.
  *
  * Pass true if a value is one product. If it is a sum or made by flipping signs, pass
  * simd_is_finite() of its scales, `block->d` for instance: with NaN and infinity, the order of
  * operands and the place of a sign would show in the result.
  */
+#if defined(__AVX2__)
+#define SIMD_TAKES(is_regular) __builtin_expect(is_regular, 1)
+#else
+#define SIMD_TAKES(is_regular) ((is_regular) || true)
+#endif
+
 #define SIMD_DEFINE_LAYOUT(type, layout, elements, is_regular)                                     \
     void SIMD_NAME(type)(const void *restrict blocks, float *restrict out, size_t n_blocks,        \
                          struct dequant_row row)                                                   \
@@ -50,7 +62,7 @@ INLINE bool simd_is_finite(uint16_t half)
         const struct dequant_##layout *block = blocks;                                             \
                                                                                                    \
         for (size_t i = 0; i < n_blocks; i++, block++, out += (elements)) {                        \
-            if (__builtin_expect(is_regular, 1))                                                   \
+            if (SIMD_TAKES(is_regular))                                                            \
                 type##_kernel(block, out);                                                         \
             else                                                                                   \
                 dequant_scalar_##type(block, out, 1, row);                                         \
@@ -250,6 +262,8 @@ INLINE void simd_store(float *out, simd_floats floats)
         float_store(out + i * FLOAT_WIDTH, floats.v[i]);
 }
 
+#if !defined(SIMD_IS_PORTABLE)
+
 /* ---- Loads and stores of 16 numbers at any address ---- */
 
 INLINE float_vector part_load_i16(const void *from)
@@ -293,6 +307,8 @@ INLINE void simd_store_f16(uint8_t *to, simd_floats floats)
     for (size_t i = 0; i < FLOAT_PARTS; i++)
         part_store_f16(to + i * FLOAT_WIDTH * sizeof(uint16_t), floats.v[i]);
 }
+
+#endif
 
 /* ---- Writing 16 floats ---- */
 

@@ -96,18 +96,6 @@ INLINE words words_right_signed(words v, int n)
     SIMD_EACH(words, (simd_words)((int_vector)v.v[i] >> n));
 }
 
-/* table[i] for each byte i, 0 to 15. */
-INLINE words words_lookup(const uint8_t table[16], words v)
-{
-    SIMD_EACH(words, part_look_up(part_repeat(simd_load(table)), v.v[i]));
-}
-
-/* The floats of the lower halves, as f16. */
-INLINE simd_floats words_f16(words v)
-{
-    SIMD_EACH(simd_floats, part_of_f16(v.v[i]));
-}
-
 /* The floats that the lanes hold the bits of. */
 INLINE simd_floats words_as_floats(words v)
 {
@@ -118,6 +106,20 @@ INLINE simd_floats words_as_floats(words v)
 INLINE simd_floats words_to_floats(words v)
 {
     SIMD_EACH(simd_floats, __builtin_convertvector((int_vector)v.v[i], float_vector));
+}
+
+#if !defined(SIMD_IS_PORTABLE)
+
+/* table[i] for each byte i, 0 to 15. */
+INLINE words words_lookup(const uint8_t table[16], words v)
+{
+    SIMD_EACH(words, part_look_up(part_repeat(simd_load(table)), v.v[i]));
+}
+
+/* The floats of the lower halves, as f16. */
+INLINE simd_floats words_f16(words v)
+{
+    SIMD_EACH(simd_floats, part_of_f16(v.v[i]));
 }
 
 INLINE simd_floats words_negated(simd_floats v)
@@ -145,6 +147,8 @@ INLINE void words_load_16(const void *rows, size_t row_bytes, words out[4])
         out[3].v[i] = part_zip_high_8(high_ab, high_cd);
     }
 }
+
+#endif
 
 /* Byte i of each lane, as a number. */
 INLINE words words_byte(words v, size_t i)

@@ -25,7 +25,8 @@ INLINE words words_four(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 #elif defined(__AVX2__)
     return (words){{(simd_words){a, a, a, a, b, b, b, b}, (simd_words){c, c, c, c, d, d, d, d}}};
 #else
-    return (words){{vdupq_n_u32(a), vdupq_n_u32(b), vdupq_n_u32(c), vdupq_n_u32(d)}};
+    return (words){
+        {a - (simd_words){0}, b - (simd_words){0}, c - (simd_words){0}, d - (simd_words){0}}};
 #endif
 }
 

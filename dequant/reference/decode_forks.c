@@ -13,23 +13,6 @@
 
 /* ---- Types with decoders of their own ---- */
 
-static inline void q1_0_g32_block(const struct dequant_q1_0_g32 *restrict block,
-                                  float *restrict out)
-{
-    const float d = dequant_f16_to_f32(block->d);
-
-    for (size_t i = 0; i < DEQUANT_BLOCK; i++)
-        out[i] = (block->qs[i / 8] >> (i % 8)) & 1 ? d : -d;
-}
-
-static inline void pq2_0_block(const struct dequant_pq2_0 *restrict block, float *restrict out)
-{
-    const float d = dequant_f16_to_f32(block->d);
-
-    for (size_t i = 0; i < DEQUANT_PRISM_BLOCK; i++)
-        out[i] = (float)(((block->qs[i / 4] >> (i % 4 * 2)) & 3) - 1) * d;
-}
-
 /* Digit k of a byte, see struct dequant_tq1_0. */
 static inline int digit(uint8_t byte, size_t k)
 {
@@ -46,14 +29,6 @@ static inline int ptq1_0_digit(const struct dequant_ptq1_0 *block, size_t e)
     if (e < 120)
         return digit(block->narrow[e % 8], (e - 80) / 8);
     return digit(block->tail[e % 2], (e - 120) / 2);
-}
-
-static inline void ptq1_0_block(const struct dequant_ptq1_0 *restrict block, float *restrict out)
-{
-    const float d = dequant_f16_to_f32(block->d);
-
-    for (size_t e = 0; e < DEQUANT_PRISM_BLOCK; e++)
-        out[e] = (float)(ptq1_0_digit(block, e) - 1) * d;
 }
 
 /* The order of the operations is llama-turboquant's. */
@@ -88,9 +63,6 @@ static inline void row_iq2_tn_block(const struct dequant_row_iq2_tn *restrict bl
         out[i] = d * (float)(((block->qs[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2)) & 3) - 1);
 }
 
-DEQUANT_DEFINE_DECODER(q1_0_g32, DEQUANT_BLOCK)
-DEQUANT_DEFINE_DECODER(pq2_0, DEQUANT_PRISM_BLOCK)
-DEQUANT_DEFINE_DECODER(ptq1_0, DEQUANT_PRISM_BLOCK)
 DEQUANT_DEFINE_DECODER(tq3_0, DEQUANT_BLOCK)
 DEQUANT_DEFINE_ROW_DECODER(row_iq2_tn, DEQUANT_SUPERBLOCK)
 

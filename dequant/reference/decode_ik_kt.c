@@ -1,68 +1,12 @@
-/* Decoders of the trellis types of ik_llama.cpp. Layouts: dequant/ik_kt_blocks.h. */
+/* Decoders of the trellis types of ik_llama.cpp until 2025-06-18. Layouts: dequant/ik_kt_blocks.h.
+ */
 #include "dequant/ik_kt_blocks.h"
 #include "dequant/iq_grids.h"
 #include "dequant/slots.h"
 
 #include <math.h>
-#include <stdlib.h>
 
-#define N_8  (DEQUANT_SUPERBLOCK / 8)
-#define N_32 (DEQUANT_SUPERBLOCK / 32)
-
-/* Write scale times the first n values of a seed. */
-static inline void put_run(uint32_t seed, size_t n, float scale, float *restrict out)
-{
-    uint32_t state = seed + DEQUANT_TRELLIS_OFFSET;
-
-    for (size_t j = 0; j < n; j++) {
-        state *= DEQUANT_TRELLIS_FACTOR;
-        out[j] = scale * (float)dequant_trellis_value(state);
-    }
-}
-
-static inline void iq1_kt_block(const struct dequant_iq1_kt *restrict block, struct dequant_row row,
-                                float *restrict out)
-{
-    const float d = dequant_f32_row_scale(row);
-
-    for (size_t i = 0; i < N_8; i++) {
-        const unsigned scale = block->scales[i / 4];
-        const unsigned high = (unsigned)block->seeds_high[i % 16] >> (4 * (i / 16));
-        const uint32_t seed =
-            block->seeds_low[i] | (high & 15) << 8 | ((scale >> (4 + i % 4)) & 1) << 12;
-
-        put_run(seed, 8, d * (float)dequant_iq4_values[scale & 15], out + 8 * i);
-    }
-}
-
-static inline void iq2_kt_block(const struct dequant_iq2_kt *restrict block, struct dequant_row row,
-                                float *restrict out)
-{
-    const float d = dequant_f32_row_scale(row) * DEQUANT_IQ2_KT_FACTOR;
-
-    for (size_t i = 0; i < N_8; i++)
-        put_run(block->seeds[i], 8,
-                d * (float)dequant_iq4_values[dequant_far_nibble(block->scales, i / 4)],
-                out + 8 * i);
-}
-
-static inline void iq3_kt_block(const struct dequant_iq3_kt *restrict block, struct dequant_row row,
-                                float *restrict out)
-{
-    const float d = dequant_f32_row_scale(row) * DEQUANT_IQ3_KT_FACTOR;
-
-    for (size_t i = 0; i < N_8; i++) {
-        const float scale = d * (float)dequant_far_nibble(block->scales, i / 4);
-        uint32_t state = block->seeds[i] + DEQUANT_TRELLIS_OFFSET;
-
-        for (size_t j = 0; j < 8; j++) {
-            const bool is_minus = (block->signs[i % 4 * 8 + j] >> (i / 4)) & 1;
-
-            state *= DEQUANT_TRELLIS_FACTOR;
-            out[8 * i + j] = (is_minus ? -scale : scale) * (float)abs(dequant_trellis_value(state));
-        }
-    }
-}
+#define N_8 (DEQUANT_SUPERBLOCK / 8)
 
 /* Seed i, with bit 15 of all. */
 static inline uint32_t iq4_kt_seed(const struct dequant_iq4_kt *block, size_t i)
@@ -73,18 +17,6 @@ static inline uint32_t iq4_kt_seed(const struct dequant_iq4_kt *block, size_t i)
     return block->seeds_low[i] | (high & 15) << 8 | ((word >> (8 + 3 * (i % 8))) & 7) << 12 |
            (word & 1) << 15;
 }
-
-static inline void iq4_kt_block(const struct dequant_iq4_kt *restrict block, struct dequant_row row,
-                                float *restrict out)
-{
-    const float d = dequant_f32_row_scale(row);
-
-    for (size_t i = 0; i < DEQUANT_SUPERBLOCK / 4; i++)
-        put_run(iq4_kt_seed(block, i), 4, d * (float)((int)((block->words[i / 8] >> 1) & 127) - 64),
-                out + 4 * i);
-}
-
-/* ---- Until 2025-06-18, with the same blocks ---- */
 
 /* Advance the state of the old generator and return the next value. */
 static inline float next_old_value(uint32_t *state)
@@ -142,11 +74,6 @@ static inline void old_iq4_kt_block(const struct dequant_iq4_kt *restrict block,
             out[4 * i + j] = scale * next_old_value(&state) + mean;
     }
 }
-
-DEQUANT_DEFINE_ROW_DECODER(iq1_kt, DEQUANT_SUPERBLOCK)
-DEQUANT_DEFINE_ROW_DECODER(iq2_kt, DEQUANT_SUPERBLOCK)
-DEQUANT_DEFINE_ROW_DECODER(iq3_kt, DEQUANT_SUPERBLOCK)
-DEQUANT_DEFINE_ROW_DECODER(iq4_kt, DEQUANT_SUPERBLOCK)
 
 /* Names of structs for types that share one. */
 #define dequant_old_iq2_kt dequant_iq2_kt
