@@ -155,7 +155,7 @@ $(BUILD)/faulty $(BUILD)/liar: $(BUILD)/%: $(BUILD)/obj/tests/mount/%.o
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
 
 # For the mount tests: renders chat templates.
-$(BUILD)/render-templates: $(call obj,tests/mount/render_templates.c $(JINJA_SRC))
+$(BUILD)/render-templates: $(call obj,tests/mount/render_templates.c $(addprefix gguf/support/,json_values.c strings.c safe_print.c) $(JINJA_SRC))
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lunistring -lm
 
 build/sample.gguf: contrib/make_sample.py

@@ -73,15 +73,17 @@ static int add_merge(struct merge_reading *reading, const char *text, size_t len
     return run_merge_table_add(&reading->bpe->merges, &merge);
 }
 
-static int take_merge(void *context, uint32_t rank, const struct run_json_token *merge,
+static int take_merge(void *context, uint32_t rank, const struct gguf_json *merge,
                       struct run_failure *failure)
 {
-    if (merge->kind != RUN_JSON_STRING)
+    if (merge->kind != GGUF_JSON_STRING)
         return run_fail(failure, -EINVAL, "metadata: " KEY "merges: element %u is not a string",
                         rank);
     if (rank == MAX_MERGES)
         return run_fail(failure, -E2BIG, "metadata: " KEY "merges: more than %u", MAX_MERGES);
-    return add_merge(context, merge->text, merge->length, rank) < 0 ? run_fail_memory(failure) : 1;
+    return add_merge(context, merge->text.data, merge->text.length_bytes, rank) < 0
+               ? run_fail_memory(failure)
+               : 1;
 }
 
 /* ---- opening ---- */

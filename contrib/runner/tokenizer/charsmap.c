@@ -19,12 +19,12 @@ struct reading {
     size_t n_bytes, capacity;
 };
 
-static int take_byte(void *context, uint32_t index, const struct run_json_token *element,
+static int take_byte(void *context, uint32_t index, const struct gguf_json *element,
                      struct run_failure *failure)
 {
     struct reading *reading = context;
 
-    if (element->kind != RUN_JSON_NUMBER || element->number < -128 || element->number > 255 ||
+    if (element->kind != GGUF_JSON_NUMBER || element->number < -128 || element->number > 255 ||
         index == MAX_BYTES)
         return run_fail(failure, -EINVAL,
                         "metadata: %s: element %u is not a byte, or there are more than %zu",

@@ -23,21 +23,21 @@ struct reading {
     size_t text_capacity, start_capacity;
 };
 
-static int take_text(void *context, uint32_t index, const struct run_json_token *token,
+static int take_text(void *context, uint32_t index, const struct gguf_json *token,
                      struct run_failure *failure)
 {
     struct reading *reading = context;
     struct run_vocabulary *vocabulary = reading->vocabulary;
     const uint32_t start = index > 0 ? vocabulary->starts[index] : 0;
-    const size_t end = start + token->length;
+    const size_t end = start + token->text.length_bytes;
 
-    if (token->kind != RUN_JSON_STRING)
+    if (token->kind != GGUF_JSON_STRING)
         return run_fail(failure, -EINVAL,
                         "metadata: " KEY "tokens: element %" PRIu32 " is not a string", index);
-    if (token->length > MAX_TOKEN_BYTES)
+    if (token->text.length_bytes > MAX_TOKEN_BYTES)
         return run_fail(failure, -E2BIG,
                         "metadata: " KEY "tokens: element %" PRIu32 " has %zu bytes, more than %zu",
-                        index, token->length, MAX_TOKEN_BYTES);
+                        index, token->text.length_bytes, MAX_TOKEN_BYTES);
     if (index == GGUF_MAX_TOKENS || end > GGUF_MAX_TOKENS_BYTES)
         return run_fail(failure, -E2BIG, "metadata: " KEY "tokens: more than %u tokens or %u bytes",
                         GGUF_MAX_TOKENS, GGUF_MAX_TOKENS_BYTES);
@@ -45,22 +45,22 @@ static int take_text(void *context, uint32_t index, const struct run_json_token 
         run_reserve(&vocabulary->starts, &reading->start_capacity, index + 2,
                     sizeof *vocabulary->starts) < 0)
         return run_fail_memory(failure);
-    memcpy(vocabulary->texts + start, token->text, token->length);
+    memcpy(vocabulary->texts + start, token->text.data, token->text.length_bytes);
     vocabulary->starts[index] = start;
     vocabulary->starts[index + 1] = (uint32_t)end;
     vocabulary->n = index + 1;
-    if (token->length > vocabulary->longest_bytes)
-        vocabulary->longest_bytes = (uint32_t)token->length;
+    if (token->text.length_bytes > vocabulary->longest_bytes)
+        vocabulary->longest_bytes = (uint32_t)token->text.length_bytes;
     return 1;
 }
 
-static int take_type(void *context, uint32_t index, const struct run_json_token *type,
+static int take_type(void *context, uint32_t index, const struct gguf_json *type,
                      struct run_failure *failure)
 {
     struct reading *reading = context;
     struct run_vocabulary *vocabulary = reading->vocabulary;
 
-    if (type->kind != RUN_JSON_NUMBER)
+    if (type->kind != GGUF_JSON_NUMBER)
         return run_fail(failure, -EINVAL,
                         "metadata: " KEY "token_type: element %" PRIu32 " is not a number", index);
     vocabulary->types[index] = type->number >= 0 && type->number <= GGUF_TOKEN_BYTE
@@ -70,16 +70,16 @@ static int take_type(void *context, uint32_t index, const struct run_json_token 
     return reading->n < vocabulary->n;
 }
 
-static int take_score(void *context, uint32_t index, const struct run_json_token *score,
+static int take_score(void *context, uint32_t index, const struct gguf_json *score,
                       struct run_failure *failure)
 {
     struct reading *reading = context;
     struct run_vocabulary *vocabulary = reading->vocabulary;
     /* JSON has no NaN and no infinity: the tree has null for them. */
-    const float value = score->kind == RUN_JSON_NUMBER ? (float)score->number : -FLT_MAX;
+    const float value = score->kind == GGUF_JSON_NUMBER ? (float)score->number : -FLT_MAX;
 
-    if (score->kind != RUN_JSON_NUMBER && score->kind != RUN_JSON_NULL &&
-        score->kind != RUN_JSON_STRING)
+    if (score->kind != GGUF_JSON_NUMBER && score->kind != GGUF_JSON_NULL &&
+        score->kind != GGUF_JSON_STRING)
         return run_fail(failure, -EINVAL,
                         "metadata: " KEY "scores: element %" PRIu32 " is not a number", index);
     if (index == 0)
@@ -226,7 +226,7 @@ int run_vocabulary_read(const struct run_metadata *metadata, struct run_vocabula
     return code < 0 ? code : make_slots(vocabulary, failure);
 }
 
-static int count(void *context, uint32_t index, const struct run_json_token *element,
+static int count(void *context, uint32_t index, const struct gguf_json *element,
                  struct run_failure *failure)
 {
     (void)element;

@@ -23,13 +23,11 @@
 /* Larger than any vocabulary. The reader limits strings, and the callers limit arrays. */
 #define FILE_LIMIT_BYTES ((uint64_t)1 << 30)
 
-enum kind { MISSING, NUMBER, BOOL, STRING, ARRAY, OTHER };
-
 /* A key that was requested. */
 struct value {
     char *key;
-    enum kind kind;
-    bool is_true;
+    bool is_there;
+    enum gguf_json_kind kind;
     double number;
     char *text;
     double *numbers;
@@ -72,24 +70,16 @@ static void write_path(const char *key, char path[PATH_BYTES])
     snprintf(path + used, PATH_BYTES - (size_t)used, ".json");
 }
 
-/* Open the key's file and read its first token. Returns 1, or 0 if the key is missing. */
-static int open_key(const struct run_metadata *metadata, const char *key, struct run_json **json,
-                    struct run_json_token *token, struct run_failure *failure)
+/* Read the key's file. Returns 1, or 0 if the key is missing. */
+static int read_key(const struct run_metadata *metadata, const char *key, struct run_json *json,
+                    struct run_failure *failure)
 {
     char path[PATH_BYTES];
     int code;
 
     write_path(key, path);
-    code = run_json_open(metadata->tree_fd, path, FILE_LIMIT_BYTES, json, failure);
-    if (code == -ENOENT || code == -ENAMETOOLONG)
-        return 0;
-    if (code == 0)
-        code = run_json_next(*json, token, failure);
-    if (code < 0) {
-        run_json_close(*json);
-        *json = NULL;
-    }
-    return code;
+    code = run_json_read(metadata->tree_fd, path, FILE_LIMIT_BYTES, json, failure);
+    return code == -ENOENT || code == -ENAMETOOLONG ? 0 : code < 0 ? code : 1;
 }
 
 static int remember(const struct run_metadata *metadata, int code,
@@ -119,71 +109,56 @@ static void free_value(void *node)
     free(value);
 }
 
-static int keep_token(struct value *value, const struct run_json_token *token,
-                      struct run_failure *failure)
+/* Keep numbers up to the first string: the elements of an array have one type, and may be many. */
+static int keep_elements(struct value *value, const struct gguf_json *item)
 {
-    switch (token->kind) {
-    case RUN_JSON_TRUE:
-    case RUN_JSON_FALSE:
-        value->kind = BOOL;
-        value->is_true = token->kind == RUN_JSON_TRUE;
-        return 0;
-    case RUN_JSON_NUMBER:
-        value->kind = NUMBER;
-        value->number = token->number;
-        return 0;
-    case RUN_JSON_STRING:
-        value->kind = STRING;
-        value->text = malloc(token->length + 1);
-        if (!value->text)
-            return run_fail_memory(failure);
-        memcpy(value->text, token->text, token->length + 1);
-        return 0;
-    default:
-        value->kind = token->kind == RUN_JSON_ARRAY ? ARRAY : OTHER;
-        return 0;
-    }
-}
-
-/* Read numbers up to the first string: the elements of an array have one type, and may be many. */
-static int read_elements(struct run_json *json, struct value *value, struct run_failure *failure)
-{
-    struct run_json_token element = {0};
     size_t capacity = 0;
-    int code = 1;
 
-    while (value->n_numbers < RUN_METADATA_MAX_NUMBERS && element.kind != RUN_JSON_STRING &&
-           (code = run_json_element(json, &element, failure)) > 0) {
+    for (bool is_text = false; item && !is_text && value->n_numbers < RUN_METADATA_MAX_NUMBERS;
+         item = item->next) {
         double *numbers =
             gguf_grow(value->numbers, &capacity, value->n_numbers + 1, sizeof *numbers);
 
         if (!numbers)
-            return run_fail_memory(failure);
+            return -ENOMEM;
         value->numbers = numbers;
-        value->numbers[value->n_numbers++] = element.kind == RUN_JSON_NUMBER  ? element.number
-                                             : element.kind == RUN_JSON_TRUE  ? 1
-                                             : element.kind == RUN_JSON_FALSE ? 0
-                                                                              : NAN;
+        numbers[value->n_numbers++] = item->kind == GGUF_JSON_NUMBER  ? item->number
+                                      : item->kind == GGUF_JSON_TRUE  ? 1
+                                      : item->kind == GGUF_JSON_FALSE ? 0
+                                                                      : NAN;
+        is_text = item->kind == GGUF_JSON_STRING;
     }
-    return code < 0 ? code : 0;
+    return 0;
 }
 
-/* Read the file, of a long array only the beginning. */
+static int keep(struct value *value, const struct gguf_json *json)
+{
+    value->kind = json->kind;
+    value->number = json->number;
+    if (json->kind == GGUF_JSON_ARRAY)
+        return keep_elements(value, json->child);
+    if (json->kind != GGUF_JSON_STRING)
+        return 0;
+    value->text = malloc(json->text.length_bytes + 1);
+    if (!value->text)
+        return -ENOMEM;
+    memcpy(value->text, json->text.data, json->text.length_bytes + 1);
+    return 0;
+}
+
 static int read_value(const struct run_metadata *metadata, struct value *value,
                       struct run_failure *failure)
 {
-    struct run_json *json = NULL;
-    struct run_json_token token = {0};
-    int code = open_key(metadata, value->key, &json, &token, failure);
+    struct run_json json;
+    int code = read_key(metadata, value->key, &json, failure);
 
-    if (code > 0)
-        code = keep_token(value, &token, failure);
-    if (code == 0 && value->kind == ARRAY)
-        code = read_elements(json, value, failure);
-    else if (code == 0 && (value->kind == NUMBER || value->kind == STRING))
-        code = run_json_next(json, &token, failure);
-    run_json_close(json);
-    return code;
+    value->is_there = code > 0;
+    if (code <= 0)
+        return code;
+    if (keep(value, json.values) < 0)
+        code = run_fail_memory(failure);
+    run_json_free(&json);
+    return code < 0 ? code : 0;
 }
 
 /* Return the value of a key. NULL if it is missing, or after setting the status. */
@@ -197,7 +172,7 @@ static const struct value *find(const struct run_metadata *metadata, const char 
 
     node = (struct value **)tfind(&wanted, &metadata->cache->values, compare_keys);
     if (node)
-        return (*node)->kind != MISSING ? *node : NULL;
+        return (*node)->is_there ? *node : NULL;
     value = calloc(1, sizeof *value);
     if (value)
         value->key = strdup(wanted.key);
@@ -213,7 +188,7 @@ static const struct value *find(const struct run_metadata *metadata, const char 
         free_value(value);
         return NULL;
     }
-    return value->kind != MISSING ? value : NULL;
+    return value->is_there ? value : NULL;
 }
 
 /* ---- all of it ---- */
@@ -307,7 +282,12 @@ const char *run_metadata_string(const struct run_metadata *metadata, const char 
 {
     const struct value *value = find(metadata, key);
 
-    return value && value->kind == STRING ? value->text : NULL;
+    return value && value->kind == GGUF_JSON_STRING ? value->text : NULL;
+}
+
+static bool is_bool(const struct value *value)
+{
+    return value->kind == GGUF_JSON_TRUE || value->kind == GGUF_JSON_FALSE;
 }
 
 int run_metadata_bool(const struct run_metadata *metadata, const char *key, bool *is_true,
@@ -318,10 +298,10 @@ int run_metadata_bool(const struct run_metadata *metadata, const char *key, bool
 
     if (!value)
         return run_metadata_status(metadata, failure);
-    if (value->kind != BOOL)
+    if (!is_bool(value))
         return run_fail(failure, -EINVAL, "metadata: %s: neither true nor false",
                         full_key(metadata, key, buffer));
-    *is_true = value->is_true;
+    *is_true = value->kind == GGUF_JSON_TRUE;
     return 0;
 }
 
@@ -329,7 +309,7 @@ bool run_metadata_is_true(const struct run_metadata *metadata, const char *key, 
 {
     const struct value *value = find(metadata, key);
 
-    return value ? value->is_true : otherwise;
+    return value ? value->kind == GGUF_JSON_TRUE : otherwise;
 }
 
 const double *run_metadata_numbers(const struct run_metadata *metadata, const char *key, size_t *n)
@@ -337,8 +317,8 @@ const double *run_metadata_numbers(const struct run_metadata *metadata, const ch
     static const double none;
     const struct value *value = find(metadata, key);
 
-    *n = value && value->kind == ARRAY ? value->n_numbers : 0;
-    if (!value || value->kind != ARRAY)
+    *n = value ? value->n_numbers : 0;
+    if (!value || value->kind != GGUF_JSON_ARRAY)
         return NULL;
     return value->numbers ? value->numbers : &none;
 }
@@ -347,18 +327,20 @@ int run_metadata_each(const struct run_metadata *metadata, const char *key, run_
                       void *context, struct run_failure *failure)
 {
     char buffer[KEY_BYTES];
-    struct run_json_token token = {0};
-    struct run_json *json = NULL;
+    struct run_json json;
+    uint32_t index = 0;
     int code;
 
     key = full_key(metadata, key, buffer);
-    code = open_key(metadata, key, &json, &token, failure);
-    if (code > 0 && token.kind != RUN_JSON_ARRAY)
+    code = read_key(metadata, key, &json, failure);
+    if (code <= 0)
+        return code;
+    if (json.values->kind != GGUF_JSON_ARRAY)
         code = run_fail(failure, -EINVAL, "metadata: %s: not an array", key);
-    for (uint32_t i = 0; code > 0 && (code = run_json_element(json, &token, failure)) > 0; i++)
-        code = take(context, i, &token, failure);
-    run_json_close(json);
-    return code;
+    for (const struct gguf_json *item = json.values->child; code > 0 && item; item = item->next)
+        code = take(context, index++, item, failure);
+    run_json_free(&json);
+    return code < 0 ? code : 0;
 }
 
 /* ---- numbers ---- */
@@ -373,16 +355,16 @@ static int find_number(const struct run_metadata *metadata, const char *key, siz
     if (!value)
         return run_metadata_status(metadata, failure);
     key = full_key(metadata, key, buffer);
-    if (value->kind == BOOL)
+    if (is_bool(value))
         return run_fail(failure, -EINVAL, "metadata: %s: a bool, not a number", key);
-    if (value->kind == ARRAY && index == RUN_SCALAR)
+    if (value->kind == GGUF_JSON_ARRAY && index == RUN_SCALAR)
         return run_fail(failure, -EINVAL, "metadata: %s: an array, not one number", key);
-    if (value->kind == ARRAY && index >= value->n_numbers)
+    if (value->kind == GGUF_JSON_ARRAY && index >= value->n_numbers)
         return run_fail(failure, -EINVAL, "metadata: %s: %zu values, layer %zu has none", key,
                         value->n_numbers, index);
-    *number = value->kind == ARRAY    ? value->numbers[index]
-              : value->kind == NUMBER ? value->number
-                                      : NAN;
+    *number = value->kind == GGUF_JSON_ARRAY    ? value->numbers[index]
+              : value->kind == GGUF_JSON_NUMBER ? value->number
+                                                : NAN;
     if (isnan(*number))
         return run_fail(failure, -EINVAL, "metadata: %s: not a number", key);
     return 1;

@@ -60,10 +60,10 @@ int run_metadata_bool(const struct run_metadata *metadata, const char *key, bool
 const double *run_metadata_numbers(const struct run_metadata *metadata, const char *key, size_t *n);
 
 /*
- * Take an element of an array; the contents of an array or object in it are left out. Return 1 to
- * go on, 0 to ignore the rest, or a negative errno after filling in the failure.
+ * Take an element of an array. Return 1 to go on, 0 to ignore the rest, or a negative errno after
+ * filling in the failure.
  */
-typedef int run_take_element(void *context, uint32_t index, const struct run_json_token *element,
+typedef int run_take_element(void *context, uint32_t index, const struct gguf_json *element,
                              struct run_failure *failure);
 
 /*

@@ -11,140 +11,80 @@
 
 #define LIMIT_BYTES ((uint64_t)1 << 30)
 
-/* A tensor that is being read. */
-struct listed {
-    struct run_listed_names names;
-    struct run_listed_tensor tensor;
-};
-
 static bool is_whole(double number, double min, double max)
 {
     return number >= min && number <= max && number == floor(number);
 }
 
-static int read_dims(struct run_json *json, struct run_listed_tensor *info,
-                     struct run_failure *failure)
+/* Return the text of a member that is a string, or "". */
+static const char *text_of(const struct gguf_json *object, const char *key)
 {
-    struct run_json_token element;
-    int code;
+    const struct gguf_json *member = gguf_json_member(object, key);
 
-    info->has_shape = true;
-    while ((code = run_json_element(json, &element, failure)) > 0) {
-        if (info->n_dims < RUN_MAX_DIMS)
-            info->ne[info->n_dims] = element.kind == RUN_JSON_NUMBER ? element.number : 0;
-        info->n_dims += info->n_dims <= RUN_MAX_DIMS;
-    }
-    return code;
+    return member && member->kind == GGUF_JSON_STRING ? member->text.data : "";
 }
 
-/* Copy the name of a tensor's directory from its path, "tensors/NAME". */
-static void take_path(const char *path, struct run_listed_names *names)
+/* Return the number of a member; NaN for other values, and `if_missing` without it. */
+static double number_of(const struct gguf_json *object, const char *key, double if_missing)
 {
-    const char *slash = strrchr(path, '/');
+    const struct gguf_json *member = gguf_json_member(object, key);
 
-    snprintf(names->name, sizeof names->name, "%s", slash ? slash + 1 : path);
+    return !member ? if_missing : member->kind == GGUF_JSON_NUMBER ? member->number : NAN;
 }
 
-/* Read the value of a string that the runner uses. */
-static void take_string(const char *key, const char *text, struct listed *listed)
-{
-    struct run_listed_names *names = &listed->names;
-
-    if (strcmp(key, "name") == 0 && names->name[0] == '\0')
-        snprintf(names->name, sizeof names->name, "%s", text);
-    else if (strcmp(key, "path") == 0)
-        take_path(text, names);
-    else if (strcmp(key, "gguf_name") == 0)
-        snprintf(names->gguf_name, sizeof names->gguf_name, "%s", text);
-    else if (strcmp(key, "file") == 0)
-        snprintf(names->file, sizeof names->file, "%s", text);
-    else if (strcmp(key, "type") == 0)
-        snprintf(listed->tensor.type_name, sizeof listed->tensor.type_name, "%s", text);
-    else if (strcmp(key, "byte_order") == 0)
-        listed->tensor.is_big_endian = strcmp(text, "big") == 0;
-}
-
-/* Read a member of a tensor's object. If a key is repeated, the first type and shape count. */
-static int read_member(struct run_json *json, const char *text, struct listed *listed,
-                       struct run_failure *failure)
-{
-    struct run_listed_tensor *tensor = &listed->tensor;
-    struct run_json_token value;
-    char key[16];
-    int code;
-
-    snprintf(key, sizeof key, "%s", text); /* `text` is gone after the next token */
-    code = run_json_next(json, &value, failure);
-    if (code < 0)
-        return code;
-    if (value.kind == RUN_JSON_ARRAY && strcmp(key, "ne") == 0 && !tensor->has_shape)
-        return read_dims(json, tensor, failure);
-    if (value.kind == RUN_JSON_ARRAY || value.kind == RUN_JSON_OBJECT)
-        return run_json_skip(json, failure);
-    if (value.kind == RUN_JSON_STRING)
-        take_string(key, value.text, listed);
-    if (strcmp(key, "era") == 0)
-        tensor->era = value.kind == RUN_JSON_NUMBER ? value.number : NAN;
-    if (value.kind != RUN_JSON_NUMBER)
-        return 0;
-    if (strcmp(key, "offset") == 0)
-        tensor->offset = value.number;
-    if (strcmp(key, "ggml_type") == 0 && !tensor->has_type) {
-        tensor->has_type = true;
-        tensor->type = value.number;
-    }
-    return 0;
-}
-
-static int read_tensor(struct run_json *json, size_t index, run_tensor_listed *on_tensor,
+static int read_tensor(const struct gguf_json *object, size_t index, run_tensor_listed *on_tensor,
                        void *context, struct run_failure *failure)
 {
-    struct listed listed = {.tensor = {.era = DEQUANT_ERA, .offset = NAN}};
-    struct run_json_token token;
-    int code;
+    const struct gguf_json *ne = gguf_json_member(object, "ne");
+    struct run_listed_tensor tensor = {.type = number_of(object, "ggml_type", NAN),
+                                       .era = number_of(object, "era", DEQUANT_ERA),
+                                       .offset = number_of(object, "offset", NAN),
+                                       .has_shape = ne && ne->kind == GGUF_JSON_ARRAY};
+    const char *path = text_of(object, "path"), *slash = strrchr(path, '/');
+    struct run_listed_names names;
 
-    while ((code = run_json_next(json, &token, failure)) > 0 && token.kind == RUN_JSON_KEY) {
-        code = read_member(json, token.text, &listed, failure);
-        if (code < 0)
-            return code;
+    if (object->kind != GGUF_JSON_OBJECT)
+        return run_fail(failure, -EINVAL, FILE_NAME ": element %zu is not an object", index);
+    for (const struct gguf_json *item = ne ? ne->child : NULL; item; item = item->next) {
+        if (tensor.n_dims < RUN_MAX_DIMS)
+            tensor.ne[tensor.n_dims] = item->kind == GGUF_JSON_NUMBER ? item->number : 0;
+        tensor.n_dims += tensor.n_dims <= RUN_MAX_DIMS;
     }
-    if (code < 0)
-        return code;
-    if (listed.names.name[0] == '\0')
+    /* The directory's name may differ from the tensor's. */
+    snprintf(names.name, sizeof names.name, "%s",
+             slash   ? slash + 1
+             : *path ? path
+                     : text_of(object, "name"));
+    snprintf(names.gguf_name, sizeof names.gguf_name, "%s", text_of(object, "gguf_name"));
+    snprintf(names.file, sizeof names.file, "%s", text_of(object, "file"));
+    snprintf(tensor.type_name, sizeof tensor.type_name, "%s", text_of(object, "type"));
+    tensor.is_big_endian = strcmp(text_of(object, "byte_order"), "big") == 0;
+    if (names.name[0] == '\0')
         return run_fail(failure, -EINVAL, FILE_NAME ": tensor %zu has no name", index);
-    return on_tensor(context, &listed.names, &listed.tensor, failure);
+    return on_tensor(context, &names, &tensor, failure);
 }
 
 int run_tensor_list_read(int tree_fd, run_tensor_listed *on_tensor, void *context,
                          struct run_failure *failure)
 {
-    struct run_json_token token;
-    struct run_json *json;
-    int code = run_json_open(tree_fd, FILE_NAME, LIMIT_BYTES, &json, failure);
+    struct run_json json;
+    size_t index = 0;
+    int code = run_json_read(tree_fd, FILE_NAME, LIMIT_BYTES, &json, failure);
 
     if (code < 0)
         return code;
-    code = run_json_next(json, &token, failure);
-    if (code > 0 && token.kind != RUN_JSON_ARRAY)
+    if (json.values->kind != GGUF_JSON_ARRAY)
         code = run_fail(failure, -EINVAL, FILE_NAME ": not a JSON array");
-    for (size_t i = 0; code >= 0 && (code = run_json_next(json, &token, failure)) > 0 &&
-                       token.kind != RUN_JSON_END;
-         i++) {
-        if (token.kind == RUN_JSON_OBJECT)
-            code = read_tensor(json, i, on_tensor, context, failure);
-        else
-            code = run_fail(failure, -EINVAL, FILE_NAME ": element %zu is not an object", i);
-    }
-    if (code > 0) /* past the array's end */
-        code = run_json_next(json, &token, failure);
-    run_json_close(json);
+    for (const struct gguf_json *item = json.values->child; code == 0 && item; item = item->next)
+        code = read_tensor(item, index++, on_tensor, context, failure);
+    run_json_free(&json);
     return code;
 }
 
 static int take_type(const struct run_listed_tensor *info, struct run_tensor *tensor,
                      struct run_failure *failure)
 {
-    if (!info->has_type || !is_whole(info->type, 0, UINT32_MAX))
+    if (!is_whole(info->type, 0, UINT32_MAX))
         return run_fail(failure, -EINVAL, "tensors.json: %s: no ggml_type", tensor->name);
     if (info->is_big_endian)
         return run_fail(failure, -ENOTSUP,

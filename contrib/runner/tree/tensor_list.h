@@ -15,9 +15,10 @@ enum { RUN_LISTED_NAME_BYTES = NAME_MAX + 1 };
 
 /* A tensor of the list as read, unchecked: the members that the runner uses. */
 struct run_listed_tensor {
-    bool has_type, has_shape;
+    bool has_shape;
     bool is_big_endian;
-    double type, era; /* era: DEQUANT_ERA if the list has none, NaN if it is unknown */
+    double type,
+        era; /* NaN: no number; era: DEQUANT_ERA if the list has none, NaN if it is unknown */
     char type_name[32];
     double ne[RUN_MAX_DIMS];
     size_t n_dims; /* RUN_MAX_DIMS + 1: more than that */
@@ -36,9 +37,9 @@ typedef int run_tensor_listed(void *context, const struct run_listed_names *name
                               const struct run_listed_tensor *tensor, struct run_failure *failure);
 
 /*
- * Reads tensors.json below the directory `tree_fd`, token by token, and calls on_tensor for each
- * tensor in order. Returns 0, what on_tensor returned, -EINVAL if the file is not a list of
- * tensors, or the negative errno of reading it.
+ * Reads tensors.json below the directory `tree_fd` and calls on_tensor for each tensor in order.
+ * Returns 0, what on_tensor returned, -EINVAL if the file is not a list of tensors, or the negative
+ * errno of reading it.
  */
 int run_tensor_list_read(int tree_fd, run_tensor_listed *on_tensor, void *context,
                          struct run_failure *failure);

@@ -253,7 +253,8 @@ Test(jinja_chat, wrong_json_names_the_argument_and_the_byte)
     expect_text("x", "\"a\\u12\"", false,
                 "messages: byte 6: not JSON: \\u needs four hexadecimal digits");
     expect_text("x", "\"a", false, "messages: byte 2: not JSON: the string has no end");
-    expect_text("x", "1-2", false, "messages: byte 0: not JSON: wrong number");
+    expect_text("x", "1-2", false, "messages: byte 1: not JSON: more text after the value");
+    expect_text("x", "01", false, "messages: byte 0: not JSON: wrong number");
     expect_text("x", "[] 1", false, "messages: byte 3: not JSON: more text after the value");
     expect_text("{{ messages }}",
                 "[\"\\ud83d\\ude00\", \"\\ud83d\", \"a\xff\", -0.0, 1e5, -7, NaN, Infinity, true]",

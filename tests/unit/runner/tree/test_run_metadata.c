@@ -389,12 +389,12 @@ Test(run_metadata, long_arrays_are_cut)
 }
 
 /* Take two elements, and fail at the number 9. */
-static int take(void *context, uint32_t index, const struct run_json_token *element,
+static int take(void *context, uint32_t index, const struct gguf_json *element,
                 struct run_failure *failure)
 {
     double *found = context;
 
-    found[index] = element->kind == RUN_JSON_NUMBER ? element->number : -1;
+    found[index] = element->kind == GGUF_JSON_NUMBER ? element->number : -1;
     if (found[index] == 9)
         return run_fail(failure, -ERANGE, "nine");
     return index < 1;
