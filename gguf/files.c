@@ -25,8 +25,9 @@ static int open_other(const struct gguf_files *files, uint32_t index,
     const char *path = files->list[files->named].file.source.path;
     struct gguf_report report = {0};
 
-    shard->path =
-        files->name_count > 0 ? gguf_shard_path(path, index + 1) : gguf_part_path(path, index);
+    shard->path = options && options->n_shards > 0 ? strdup(options->shards[index])
+                  : files->name_count > 0          ? gguf_shard_path(path, index + 1)
+                                                   : gguf_part_path(path, index);
     if (!shard->path)
         return -ENOMEM;
     shard->error = gguf_file_open(shard->path, access_of(options), &shard->file, &report);
@@ -63,6 +64,10 @@ int gguf_files_open(const char *path, const struct gguf_open_options *options,
     if (result < 0)
         return result;
     gguf_read_shard_numbers(named.source.path, &number, &count);
+    if (options && options->n_shards > 0) {
+        number = 1;
+        count = (uint32_t)options->n_shards;
+    }
     files->name_number = number;
     files->name_count = count;
     if (number > 0 && number <= count && count <= GGUF_MAX_SHARDS) {

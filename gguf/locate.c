@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Models in a ZIP file that are listed, if it has several. */
@@ -57,14 +58,16 @@ void gguf_note_range(const struct gguf_open_options *options, struct gguf_report
                   options->size_bytes, options->offset + options->size_bytes);
 }
 
-/* ---- ZIP files ---- */
+/* ---- models in archives ---- */
 
 struct candidate {
     struct gguf_zip_member member;
-    uint64_t offset; /* of its data, if it is stored */
+    uint64_t offset;    /* of its data, if it is stored */
+    char tar_name[101]; /* in a tar archive: the name */
 };
 
 struct search {
+    const char *archive; /* "ZIP file" */
     struct candidate list[MAX_LISTED];
     uint64_t n;                    /* may exceed MAX_LISTED */
     struct gguf_string first_name; /* of the first member of any kind */
@@ -144,9 +147,9 @@ static int refuse_several(const struct search *search, struct gguf_report *repor
 {
     const int result =
         gguf_error(report, GGUF_RULE_SEVERAL_MODELS, -EINVAL, GGUF_NO_PLACE,
-                   "holds %" PRIu64 " models in a ZIP file; choose one with -o offset=BYTES,size="
+                   "holds %" PRIu64 " models in a %s; choose one with -o offset=BYTES,size="
                    "BYTES",
-                   search->n);
+                   search->n, search->archive);
 
     for (uint64_t i = 0; i < search->n && i < MAX_LISTED; i++) {
         const struct candidate *candidate = &search->list[i];
@@ -190,7 +193,7 @@ static int choose(struct gguf_file *file, const struct gguf_zip *zip, const stru
 
 int gguf_locate_in_zip(struct gguf_file *file, struct gguf_report *report)
 {
-    struct search search = {.n = 0};
+    struct search search = {.archive = "ZIP file"};
     struct gguf_zip zip;
     int result = gguf_zip_open(&file->source, &zip, report);
 
@@ -203,4 +206,90 @@ int gguf_locate_in_zip(struct gguf_file *file, struct gguf_report *report)
     }
     gguf_zip_close(&zip);
     return result;
+}
+
+/* ---- tar archives ---- */
+
+/* Sizes of a tar archive's blocks, and the places of a header's fields. Source: POSIX, pax. */
+enum { BLOCK = 512, SIZE_AT = 124, TYPE_AT = 156, MAGIC_AT = 257, MAX_MEMBERS = 100000 };
+
+/* Read a size: octal digits or, after a bit, big-endian bytes, as GNU tar has them. */
+static uint64_t read_size(const uint8_t *header)
+{
+    const bool is_binary = header[SIZE_AT] & 0x80;
+    uint64_t size = 0;
+
+    for (size_t i = SIZE_AT + (is_binary ? 4 : 0); i < SIZE_AT + 12; i++) {
+        if (!is_binary && (header[i] < '0' || header[i] > '7'))
+            break;
+        size = is_binary ? size << 8 | header[i] : size << 3 | (uint64_t)(header[i] - '0');
+    }
+    return size;
+}
+
+/* Return the size in the records of an extended header, "LENGTH size=NUMBER\n", or `size`. */
+static uint64_t read_pax_size(const struct gguf_source *source, uint64_t offset, uint64_t n_bytes,
+                              uint64_t size)
+{
+    char records[4096] = "";
+    const char *at;
+
+    if (n_bytes >= sizeof records || gguf_source_read(source, offset, n_bytes, records) < 0)
+        return size;
+    at = memmem(records, n_bytes, " size=", 6);
+    return at ? strtoull(at + 6, NULL, 10) : size;
+}
+
+/* Find the models in a tar archive. Returns 0 or a negative errno. */
+static int search_tar(const struct gguf_source *source, struct search *search)
+{
+    const uint64_t end = gguf_source_end(source);
+    uint64_t offset = 0, size, pax_size = UINT64_MAX;
+
+    for (size_t i = 0; i < MAX_MEMBERS && end >= BLOCK && offset <= end - BLOCK; i++) {
+        struct candidate candidate = {.offset = offset + BLOCK};
+        uint8_t header[BLOCK];
+        int result = gguf_source_read(source, offset, BLOCK, header);
+
+        if (result < 0 || memcmp(header + MAGIC_AT, "ustar", 5) != 0)
+            return result;
+        size = read_size(header);
+        if (header[TYPE_AT] == 'x') {
+            pax_size = read_pax_size(source, candidate.offset, size, UINT64_MAX);
+        } else if (!strchr("gLK", header[TYPE_AT]) || header[TYPE_AT] == '\0') {
+            size = pax_size != UINT64_MAX ? pax_size : size;
+            pax_size = UINT64_MAX;
+        }
+        /* An unfinished file ends with its data. */
+        candidate.member.size_bytes = size < end - candidate.offset ? size : end - candidate.offset;
+        memcpy(candidate.tar_name, header, sizeof candidate.tar_name - 1);
+        if ((header[TYPE_AT] == '0' || header[TYPE_AT] == '\0') &&
+            candidate.member.size_bytes > 0) {
+            result = has_start_of_model(source, &candidate);
+            if (result < 0)
+                return result;
+            if (result > 0 && search->n < MAX_LISTED)
+                search->list[search->n] = candidate;
+            search->n += result > 0;
+        }
+        if (size >= end - candidate.offset)
+            break;
+        offset = candidate.offset + (size + BLOCK - 1) / BLOCK * BLOCK;
+    }
+    return 0;
+}
+
+int gguf_locate_in_tar(struct gguf_file *file, struct gguf_report *report)
+{
+    struct search search = {.archive = "tar archive"};
+    int result = search_tar(&file->source, &search);
+
+    if (result < 0)
+        return gguf_error(report, GGUF_RULE_READ, result, GGUF_NO_PLACE, "tar: %s",
+                          strerror(-result));
+    for (size_t i = 0; i < search.n && i < MAX_LISTED; i++)
+        search.list[i].member.name =
+            (struct gguf_string){search.list[i].tar_name, strlen(search.list[i].tar_name)};
+    result = search.n > 0 ? choose(file, NULL, &search, report) : 0;
+    return search.n > 0 && result == 0 ? 1 : result;
 }

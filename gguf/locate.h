@@ -21,3 +21,7 @@ void gguf_note_range(const struct gguf_open_options *options, struct gguf_report
  * reason in `report`. A note lists each model if there are several.
  */
 int gguf_locate_in_zip(struct gguf_file *file, struct gguf_report *report);
+
+/* The same for a tar archive, as layers of images are. Returns 0 if none of its members is a model.
+ */
+int gguf_locate_in_tar(struct gguf_file *file, struct gguf_report *report);

@@ -205,7 +205,7 @@ static const struct lookalike {
     {.rule = GGUF_RULE_PACKED,
      .magic = "ustar",
      .offset = 257,
-     .advice = "is a tar archive; unpack it first (tar -xf) and name the model in it"},
+     .advice = "is a tar archive without a model in it"},
     {.rule = GGUF_RULE_NOT_DOWNLOADED,
      .probe = probe_message,
      .shows_start = true,

@@ -122,6 +122,9 @@ struct gguf_open_options {
     const struct dequant_type *types[GGUF_MAX_TYPE_CHOICES];
     size_t n_types;
     bool old_ik; /* for types whose layout ik_llama.cpp changed, use the old one where it fits */
+    /* The paths of all shards, if their names do not say which they are; NULL: their names do. */
+    char *const *shards;
+    size_t n_shards;
     /* The model's place in each file. 0 and 0: the whole file, or found in it; see locate.h. */
     uint64_t offset;
     uint64_t size_bytes; /* 0: up to the end of the file */

@@ -25,7 +25,7 @@ static int read_start(struct gguf_file *file, struct gguf_start *start, struct g
                         : gguf_cursor_fail(&cursor, gguf_at_part("header", 0), "its start", report);
 }
 
-/* Find the format. Unless the user says where the model is, it may be inside a ZIP file. */
+/* Find the format. Unless the user says where the model is, it may be in an archive. */
 static int find_format(struct gguf_file *file, const struct gguf_open_options *options,
                        const struct gguf_format **format, struct gguf_report *report)
 {
@@ -41,6 +41,8 @@ static int find_format(struct gguf_file *file, const struct gguf_open_options *o
         return 0;
     if (file->source.start_offset == 0) {
         result = gguf_locate_in_zip(file, report);
+        if (result == 0)
+            result = gguf_locate_in_tar(file, report);
         if (result > 0)
             result = read_start(file, &start, report);
         if (result < 0)

@@ -52,7 +52,7 @@ static const struct gguf_rule_text texts[GGUF_N_RULES] = {
         {"zip", "The directory of the ZIP file is missing, or contradicts itself or the file.",
          DOWNLOAD_AGAIN " If they are equal, unpack the model with unzip -o or 7z "
                         "and name the unpacked file."},
-    [GGUF_RULE_SEVERAL_MODELS] = {"several-models", "The ZIP file holds several models.",
+    [GGUF_RULE_SEVERAL_MODELS] = {"several-models", "The ZIP file or tar archive holds several models.",
                                   "Choose one with the -o offset= and size= that the notes give."},
 
     [GGUF_RULE_VERSION] = {"version", "The version of the format is unknown.",

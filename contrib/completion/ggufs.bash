@@ -25,7 +25,7 @@ _ggufs()
             has_files=yes
         else
             COMPREPLY+=("${candidate#"$prefix"}")
-            [[ $candidate == *[=/] ]] && compopt -o nospace
+            [[ $candidate == *[=/:] ]] && compopt -o nospace
         fi
     done
     if [[ $has_files ]]; then

@@ -1,6 +1,7 @@
 #include "fs/command/arguments.h"
 
 #include "fs/command/terminal.h"
+#include "gguf/stores/stores.h"
 #include "gguf/support/safe_print.h"
 #include "gguf/support/shard_names.h"
 
@@ -19,11 +20,12 @@ static int count_shards(const char *const *arguments, int n)
     return count;
 }
 
+/* Return true for a model file, also in a store. */
 static bool is_file(const char *path)
 {
     struct stat status;
 
-    return stat(path, &status) == 0 && !S_ISDIR(status.st_mode);
+    return stat(path, &status) == 0 ? !S_ISDIR(status.st_mode) : gguf_store_is_name(path);
 }
 
 /* Refuse the arguments of a command, with its line of the usage. `which` is a word or "". */

@@ -3,6 +3,7 @@
 #include "fs/command/command_line.h"
 #include "fs/command/model_input.h"
 #include "fs/tree/views/views.h"
+#include "gguf/stores/stores.h"
 #include "gguf/support/option_rows.h"
 
 #include <stdio.h>
@@ -38,8 +39,8 @@ static const char *find_model(int n_words, char **words, int at)
     struct stat status;
 
     for (int i = 1; i < n_words; i++) {
-        if (i != at && words[i][0] != '-' && stat(words[i], &status) == 0 &&
-            S_ISREG(status.st_mode))
+        if (i != at && words[i][0] != '-' &&
+            (stat(words[i], &status) == 0 ? S_ISREG(status.st_mode) : gguf_store_is_name(words[i])))
             return words[i];
     }
     return NULL;
@@ -118,6 +119,8 @@ int fs_complete(int argc, char **argv)
                                  .n_paths = 1,
                                  .mount = {.sandbox = true}};
 
+    if (expected == 2)
+        gguf_store_complete(word, stdout);
     if (expected != 2 || (command != FS_LIST && command != FS_CAT && command != FS_EXTRACT &&
                           command != FS_STATS && command != FS_DIFF))
         return expected > 0;

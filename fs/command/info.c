@@ -2,6 +2,7 @@
 
 #include "fs/command/model_input.h"
 #include "fs/command/terminal.h"
+#include "fs/tree/output/escaped_text.h"
 #include "fs/tree/output/json.h"
 #include "fs/tree/views/view_files.h"
 #include "gguf/models/tensor_names.h"
@@ -12,6 +13,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sysexits.h>
 
 /* ---- layers ---- */
@@ -149,7 +151,7 @@ static void write_layers(struct fs_sink *sink, const struct gguf_model *model, b
 
 struct info {
     const struct fs_options *options;
-    const char *path;
+    const struct fs_input *input;
     struct fs_tree *tree;
 };
 
@@ -157,7 +159,19 @@ static void write_text(const void *subject, struct fs_sink *sink)
 {
     const struct info *info = subject;
 
+    const struct gguf_listed_model *stored = &info->input->stored;
+
     fs_summary_write(info->tree, NULL, sink);
+    if (info->input->store_name) {
+        fs_sink_literal(sink, "store           ");
+        fs_escaped_write(sink, info->input->store_name, strlen(info->input->store_name), false);
+        fs_sink_literal(sink, "\n");
+    }
+    for (size_t i = 0; i < stored->n_extras; i++) {
+        fs_sink_print(sink, "%-15s ", stored->extras[i].name);
+        fs_escaped_write(sink, stored->extras[i].path, strlen(stored->extras[i].path), false);
+        fs_sink_literal(sink, "\n");
+    }
     if (!info->options->layers)
         return;
     fs_sink_print(sink, "\n%8s %8s %15s %15s  %15s  %s\n", "layer", "tensors", "elements", "bytes",
@@ -168,11 +182,22 @@ static void write_text(const void *subject, struct fs_sink *sink)
 static void write_json(const void *subject, struct fs_sink *sink)
 {
     const struct info *info = subject;
+    const struct gguf_listed_model *stored = &info->input->stored;
 
     fs_sink_literal(sink, "{");
     fs_json_member(sink, "file", true);
-    fs_json_text(sink, info->path);
+    fs_json_text(sink, info->input->path);
     fs_summary_write_members(info->tree, sink);
+    if (info->input->store_name) {
+        fs_json_member(sink, "store", false);
+        fs_json_text(sink, info->input->store_name);
+    }
+    for (size_t i = 0; i < stored->n_extras; i++) {
+        fs_sink_literal(sink, i == 0 ? ",\"stored_with\":{" : "");
+        fs_json_member(sink, stored->extras[i].name, i == 0);
+        fs_json_text(sink, stored->extras[i].path);
+        fs_sink_literal(sink, i + 1 == stored->n_extras ? "}" : "");
+    }
     if (info->options->layers) {
         fs_json_member(sink, "layers", false);
         fs_sink_literal(sink, "[");
@@ -185,7 +210,7 @@ static void write_json(const void *subject, struct fs_sink *sink)
 static int print_info(const struct fs_options *options, struct fs_input *input)
 {
     static bool is_first = true;
-    struct info info = {.options = options, .path = input->path};
+    struct info info = {.options = options, .input = input};
     int status = fs_make_tree(options, input, &info.tree);
 
     if (status != EX_OK)

@@ -5,7 +5,6 @@
 #include "fs/command/tree_selection.h"
 #include "gguf/support/exit_status.h"
 #include "gguf/support/file_status.h"
-#include "gguf/stores/stores.h"
 #include "gguf/support/model_paths.h"
 #include "gguf/support/safe_print.h"
 
@@ -67,6 +66,7 @@ static void open_input(const struct fs_options *options, const char *path, struc
 {
     char reason[GGUF_STORE_REASON_BYTES];
     struct gguf_report report = {0};
+    struct gguf_open_options open = options->open;
     char remedy[GGUF_REMEDY_BYTES], longer[PATH_MAX];
     struct stat status;
 
@@ -78,14 +78,20 @@ static void open_input(const struct fs_options *options, const char *path, struc
         input->path = input->owned_path;
     }
     if (access(path, F_OK) < 0) {
-        input->error = gguf_store_find(path, &input->owned_path, reason);
+        input->error = gguf_store_find(path, options->open.partial, &input->stored, reason);
         if (input->error < 0) {
             refuse_path(input, input->error, "%s", reason);
             return;
         }
-        input->path = input->owned_path ? input->owned_path : path;
+        input->path = input->stored.path ? input->stored.path : path;
+        open.shards = input->stored.shards;
+        open.n_shards = input->stored.n_shards;
     }
-    input->error = gguf_files_open(input->path, &options->open, &input->files, &report);
+    input->store_name = options->command == FS_INFO ? gguf_store_name_of(input->path) : NULL;
+    if (input->store_name && !input->stored.path &&
+        gguf_store_find(input->store_name, true, &input->stored, reason) != 0)
+        input->stored = (struct gguf_listed_model){0};
+    input->error = gguf_files_open(input->path, &open, &input->files, &report);
     input->why = report.first_error;
     if (input->error == -ENOENT && gguf_remote_remedy(path, remedy))
         refuse_path(input, -ENOENT, "no such file; ggufs opens local files only; %s", remedy);
@@ -142,6 +148,8 @@ void fs_close_inputs(const struct fs_options *options, struct fs_input *inputs)
     for (int i = 0; i < options->n_models; i++) {
         gguf_files_close(&inputs[i].files);
         free(inputs[i].owned_path);
+        gguf_listed_model_free(&inputs[i].stored);
+        free(inputs[i].store_name);
     }
     free(inputs);
 }

@@ -7,12 +7,15 @@
 #include "fs/command/options.h"
 #include "fs/tree/tree.h"
 #include "gguf/files.h"
+#include "gguf/stores/stores.h"
 #include "gguf/support/confine.h"
 
 /* A model on the command line. */
 struct fs_input {
     const char *path; /* as named by the user; if that is a folder, the model in it */
     char *owned_path; /* `path` if the user named a folder; else NULL */
+    struct gguf_listed_model stored; /* the model in a store; `path` is its path */
+    char *store_name;                /* for --info: its name there; or NULL */
     struct gguf_files files;
     int error;               /* 0, or the negative errno of the opening; `files` is then empty */
     struct gguf_finding why; /* the reason, if error is set */

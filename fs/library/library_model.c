@@ -46,12 +46,14 @@ static int open_files(const char *path, const struct fs_library_options *options
 {
     char reason[GGUF_FOLDER_REASON_BYTES > GGUF_REMEDY_BYTES ? GGUF_FOLDER_REASON_BYTES
                                                              : GGUF_REMEDY_BYTES] = "";
+    struct gguf_open_options open = options->open;
+    struct gguf_listed_model stored = {0};
     struct stat status;
     char *inside = NULL;
     int result = 0;
 
     if (stat(path, &status) < 0 && errno == ENOENT) {
-        result = gguf_store_find(path, &inside, reason);
+        result = gguf_store_find(path, open.partial, &stored, reason);
         if (result < 0)
             return gguf_error(report, GGUF_RULE_NOT_A_FILE, result, GGUF_NO_PLACE, "%s", reason);
         result = result == 1 && gguf_remote_remedy(path, reason) ? -ENOENT : 0;
@@ -61,7 +63,13 @@ static int open_files(const char *path, const struct fs_library_options *options
         return gguf_error(report, GGUF_RULE_NOT_A_FILE, result, GGUF_NO_PLACE, "%s%s",
                           result == -ENOENT ? "no such file; only local files are opened; " : "",
                           reason);
-    result = gguf_open_with(inside ? inside : path, &options->open, model, report);
+    open.shards = stored.shards;
+    open.n_shards = stored.n_shards;
+    result = gguf_open_with(stored.path ? stored.path
+                            : inside    ? inside
+                                        : path,
+                            &open, model, report);
+    gguf_listed_model_free(&stored);
     free(inside);
     return result;
 }

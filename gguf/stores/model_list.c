@@ -160,22 +160,26 @@ int gguf_listed_model_add(struct gguf_listed_model *model, const char *name, con
     return grown->name && grown->path ? 0 : -ENOMEM;
 }
 
-static void free_model(struct gguf_listed_model *model)
+void gguf_listed_model_free(struct gguf_listed_model *model)
 {
     for (size_t i = 0; i < model->n_extras; i++) {
         free(model->extras[i].name);
         free(model->extras[i].path);
     }
     free(model->extras);
+    for (size_t i = 0; i < model->n_shards; i++)
+        free(model->shards[i]);
+    free(model->shards);
     free(model->name);
     free(model->path);
     free(model->error);
+    *model = (struct gguf_listed_model){0};
 }
 
 void gguf_model_list_free(struct gguf_model_list *list)
 {
     for (size_t i = 0; i < list->n_models; i++)
-        free_model(&list->models[i]);
+        gguf_listed_model_free(&list->models[i]);
     free(list->models);
     *list = (struct gguf_model_list){0};
 }

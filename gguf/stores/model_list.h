@@ -57,6 +57,9 @@ struct gguf_listed_file {
 struct gguf_listed_model {
     char *name; /* of its directory, with '/' after each folder: "llama3.2/1b" */
     char *path; /* of its file or its first shard, absolute; NULL if there is none */
+    /* All shards in order, if their names do not say which they are; NULL: their names do. */
+    char **shards;
+    size_t n_shards;
     /* What is shown beside the model's tree: projectors, adapters, drafts, texts, as they are. */
     struct gguf_listed_file *extras;
     size_t n_extras;
@@ -77,6 +80,7 @@ int gguf_model_list_add(struct gguf_model_list *list, const char *name, const ch
 /* Add a file to a model. */
 int gguf_listed_model_add(struct gguf_listed_model *model, const char *name, const char *path);
 
+void gguf_listed_model_free(struct gguf_listed_model *model);
 void gguf_model_list_free(struct gguf_model_list *list);
 
 #define GGUF_LIST_REASON_BYTES 700

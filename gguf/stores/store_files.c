@@ -5,15 +5,13 @@
 #include "gguf/support/strings.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
-/* No repository has more files or deeper folders. */
-enum { MAX_FILES = 20000, MAX_DEPTH = 6, MAX_NAME_BYTES = 300 };
+enum { MAX_FOLDERS = 2000, MAX_DEPTH = 6, MAX_NAME_BYTES = 300 };
 
 /* A name, ORG/NAME[/FILE][@REVISION][:TAG], cut into its parts. Empty: not given. */
 struct repository {
@@ -63,68 +61,70 @@ static bool split(const char *name, struct repository *parts)
            (!at || is_safe(parts->revision)) && (!colon || is_safe(parts->tag));
 }
 
-static int refuse_form(const struct gguf_store_search *search, const char *form)
+static bool repository_key(const char *name, char *out, size_t room)
 {
-    return gguf_store_fail(search, -ENOENT, "is not a name of the form %s", form);
+    struct repository parts;
+
+    if (name[0] == '\0')
+        return room > 0 && (out[0] = '\0') == '\0';
+    return split(name, &parts) && (size_t)snprintf(out, room, "%s", parts.name) < room;
 }
 
 /* ---- the files of a folder ---- */
 
 struct files {
-    char **paths; /* below the folder, sorted */
-    size_t n, room;
+    struct gguf_store_search *search;
+    struct gguf_listed_model all; /* as extras: the paths below the folder, sorted, as names */
+    struct gguf_listed_file *list;
+    size_t n, n_folders;
+    bool has_checkpoint; /* a safetensors file */
 };
 
-static bool add_file(struct files *files, const char *path)
+static bool has_ending(const char *name, const char *ending)
 {
-    if (files->n == MAX_FILES)
-        return false;
-    if (files->n == files->room) {
-        const size_t room = 2 * files->room + 64;
-        char **grown = realloc(files->paths, room * sizeof *grown);
+    const size_t length = strlen(name), n = strlen(ending);
 
-        if (!grown)
-            return false;
-        files->paths = grown;
-        files->room = room;
-    }
-    files->paths[files->n] = strdup(path);
-    files->n += files->paths[files->n] != NULL;
-    return true;
+    return length > n && strcasecmp(name + length - n, ending) == 0;
 }
 
-/* Add all GGUF files below root/path. */
+/* Add all GGUF files below the folder `root`, which are in root/path. */
 static void collect(struct files *files, const char *root, const char *path, int depth)
 {
-    struct dirent **entries;
-    char *folder = gguf_store_path("%s/%s", root, path);
-    const int n_entries = folder ? scandir(folder, &entries, NULL, alphasort) : -1;
-    bool goes_on = true;
+    const struct gguf_store_access *access = files->search->access;
+    char *path_of_folder = gguf_store_text("%s/%s", root, path);
+    struct gguf_folder folder = {0};
+    int result = path_of_folder && files->n_folders++ < MAX_FOLDERS
+                     ? access->list(access->argument, path_of_folder, &folder)
+                     : -ENOMEM;
 
-    for (int i = 0; i < n_entries; i++) {
-        const char *name = entries[i]->d_name;
-        const size_t length = strlen(name);
-        char *below = gguf_store_path("%s%s%s", path, path[0] != '\0' ? "/" : "", name);
+    for (size_t i = 0; result == 0 && i < folder.n_entries; i++) {
+        const char *name = folder.entries[i].name;
+        char *below = gguf_store_text("%s%s", path, name);
+        char *full = gguf_store_text("%s/%s%s", root, path, name);
+        char *deeper = gguf_store_text("%s%s/", path, name);
 
-        if (goes_on && below && name[0] != '.') {
-            if (entries[i]->d_type == DT_DIR && depth < MAX_DEPTH)
-                collect(files, root, below, depth + 1);
-            else if (length > 5 && strcasecmp(name + length - 5, ".gguf") == 0)
-                goes_on = add_file(files, below);
-        }
+        files->has_checkpoint |= has_ending(name, ".safetensors");
+        if (!below || !full || !deeper)
+            result = -ENOMEM;
+        else if (folder.entries[i].is_folder && depth < MAX_DEPTH)
+            collect(files, root, deeper, depth + 1);
+        else if (has_ending(name, ".gguf") && files->n < GGUF_STORE_MAX_MODELS)
+            result = gguf_listed_model_add(&files->all, below, full);
+        files->list = files->all.extras;
+        files->n = files->all.n_extras;
+        free(deeper);
+        free(full);
         free(below);
-        free(entries[i]);
     }
-    if (n_entries >= 0)
-        free(entries);
-    free(folder);
+    gguf_folder_free(&folder);
+    free(path_of_folder);
 }
 
-static void free_files(struct files *files)
+static const char *base_name(const char *path)
 {
-    for (size_t i = 0; i < files->n; i++)
-        free(files->paths[i]);
-    free(files->paths);
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
 }
 
 /* Return true for a model's first or only file, and not a projector, a draft or a matrix. */
@@ -132,7 +132,7 @@ static bool is_model(const char *path)
 {
     static const char *const others[] = {"mmproj",  "imatrix", "mtp-",
                                          "eagle3-", "dflash-", "dspark-"};
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = base_name(path);
     uint32_t shard, n_shards;
 
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -150,257 +150,305 @@ static bool has_tag(const char *path, const char *tag)
     return false;
 }
 
-static const char *find_tag(const struct files *files, const char *tag)
+static const struct gguf_listed_file *find_tag(const struct files *files, const char *tag)
 {
     for (size_t i = 0; i < files->n; i++)
-        if (is_model(files->paths[i]) && has_tag(files->paths[i], tag))
-            return files->paths[i];
+        if (is_model(files->list[i].name) && has_tag(files->list[i].name, tag))
+            return &files->list[i];
     return NULL;
 }
 
-/* Set the reason to a text and the names of the models. */
-static int refuse_choice(const struct gguf_store_search *search, const struct files *files,
-                         const char *text)
+/* Return the bits of a type in a name: 8 for "-Q8_0", 16 for "-BF16"; 0 if there is none. */
+static int bits_of(const char *name)
 {
-    char *list = NULL;
-    size_t size;
-    FILE *out = open_memstream(&list, &size);
-    int result;
+    int bits = 0;
 
-    for (size_t i = 0; out && i < files->n; i++)
-        if (is_model(files->paths[i]))
-            fprintf(out, "%s\n", files->paths[i]);
-    if (out)
-        fclose(out);
-    result = gguf_store_list(search, -ENOENT, text, list);
-    free(list);
-    return result;
+    for (const char *c = name; *c != '\0'; c++)
+        if (strchr("QqFf", *c) && isdigit((unsigned char)c[1]))
+            bits = atoi(c + 1);
+    return bits;
 }
 
-/* Choose the file of a repository in `folder`. Without a tag, `defaults` are tried in order. */
-static int choose(const struct gguf_store_search *search, const char *folder,
-                  const struct repository *parts, const char *const *defaults)
+/*
+ * Return the projector of a model, as llama.cpp's -hf chooses it: in the deepest folder that
+ * encloses the model's, and there with the closest number of bits. NULL if there is none.
+ */
+static const struct gguf_listed_file *find_projector(const struct files *files, const char *model)
 {
-    struct files files = {0};
-    const char *found = NULL, *first = NULL;
+    const struct gguf_listed_file *best = NULL;
+    size_t best_depth = 0;
+    int best_distance = 0;
+
+    for (size_t i = 0; i < files->n; i++) {
+        const char *path = files->list[i].name;
+        const size_t depth = (size_t)(base_name(path) - path);
+        const int distance = abs(bits_of(base_name(path)) - bits_of(base_name(model)));
+
+        if (strcasestr(path, "mmproj") && strncmp(path, model, depth) == 0 &&
+            (!best || depth > best_depth || (depth == best_depth && distance < best_distance))) {
+            best = &files->list[i];
+            best_depth = depth;
+            best_distance = distance;
+        }
+    }
+    return best;
+}
+
+/* Add a file of a repository as a model. */
+static int add_file(const struct files *files, const struct gguf_listed_file *file,
+                    const char *repository)
+{
+    const struct gguf_listed_file *projector =
+        is_model(file->name) ? find_projector(files, file->name) : NULL;
+    struct gguf_listed_model *model = gguf_store_add(
+        files->search->found,
+        gguf_store_text("%s/%.*s", repository, (int)gguf_stem_bytes(file->name), file->name),
+        strdup(file->path));
+
+    if (!model)
+        return -ENOMEM;
+    gguf_store_check_file(files->search, model, &model->path);
+    for (size_t i = 0; i < files->n; i++)
+        if (gguf_are_shards_of_one_model(files->list[i].name, file->name) &&
+            &files->list[i] != file)
+            gguf_store_check_file(files->search, model, &files->list[i].path);
+    return projector ? gguf_store_add_extra(model, "mmproj.gguf", strdup(projector->path)) : 0;
+}
+
+/* Return the file that the user named, with or without ".gguf": a projector or a shard too. */
+static const struct gguf_listed_file *find_file(const struct files *files, const char *name)
+{
+    const struct gguf_listed_file *found = NULL;
+
+    for (size_t i = files->n; i-- > 0;) {
+        const char *path = files->list[i].name;
+
+        if (strcmp(path, name) == 0)
+            return &files->list[i];
+        if (strncmp(path, name, strlen(name)) == 0 && strlen(name) == gguf_stem_bytes(path))
+            found = &files->list[i];
+    }
+    return found;
+}
+
+/* Choose the file of a repository. Without a tag, `defaults` are tried in order. */
+static const struct gguf_listed_file *choose(const struct files *files,
+                                             const struct repository *parts,
+                                             const char *const *defaults)
+{
+    const struct gguf_listed_file *found = NULL, *first = NULL;
     size_t n_models = 0;
+
+    if (parts->file[0] != '\0')
+        return find_file(files, parts->file);
+    if (parts->tag[0] != '\0')
+        return find_tag(files, parts->tag);
+    for (; defaults && *defaults && !found; defaults++)
+        found = find_tag(files, *defaults);
+    for (size_t i = files->n; i-- > 0;) {
+        if (is_model(files->list[i].name)) {
+            first = &files->list[i];
+            n_models++;
+        }
+    }
+    return !found && (defaults || n_models == 1) ? first : found;
+}
+
+/* Say which files a repository has. */
+static void refuse_choice(struct gguf_listed_model *model, const struct files *files,
+                          const struct repository *parts)
+{
+    const bool is_named = parts && (parts->tag[0] != '\0' || parts->file[0] != '\0');
+    char list[GGUF_STORE_REASON_BYTES - 200] = "";
+    size_t length = 0;
+
+    for (size_t i = 0; i < files->n && length < sizeof list; i++)
+        if (is_model(files->list[i].name))
+            length += (size_t)snprintf(list + length, sizeof list - length, "%s%s",
+                                       length > 0 ? ", " : "", files->list[i].name);
+    if (length > 0)
+        gguf_store_refuse(model, "%s%s%s",
+                          is_named ? "no file has this name or tag; there are: "
+                                   : "has several models; add :TAG or /FILE: ",
+                          list, length >= sizeof list ? "..." : "");
+    else if (files->has_checkpoint)
+        gguf_store_refuse(model, "is a checkpoint in safetensors, not GGUF; convert it with "
+                                 "llama.cpp's convert_hf_to_gguf.py");
+    else
+        gguf_store_refuse(model, "has no GGUF file");
+}
+
+/* Add the models in a repository's folder: all, or the one that `wanted` names. */
+static int load_folder(struct gguf_store_search *search, const char *folder, const char *repository,
+                       const char *wanted, const char *const *defaults)
+{
+    struct files files = {.search = search};
+    const struct gguf_listed_file *found = NULL;
+    struct repository parts;
+    const bool has_parts = wanted && split(wanted, &parts);
+    size_t n_added = 0;
     int result = 0;
 
     collect(&files, folder, "", 0);
-    for (size_t i = files.n; i-- > 0;) {
-        if (is_model(files.paths[i])) {
-            first = files.paths[i];
-            n_models++;
+    if (files.n == GGUF_STORE_MAX_MODELS || files.n_folders > MAX_FOLDERS) {
+        gguf_store_refuse(gguf_store_add(search->found, strdup(repository), strdup(folder)),
+                          "%s has %d files or more; name one by its path", folder,
+                          GGUF_STORE_MAX_MODELS);
+        gguf_listed_model_free(&files.all);
+        return 0;
+    }
+    if (has_parts)
+        found = choose(&files, &parts, defaults);
+    for (size_t i = 0; i < files.n && result == 0; i++)
+        if (has_parts ? &files.list[i] == found : is_model(files.list[i].name)) {
+            result = add_file(&files, &files.list[i], repository);
+            n_added++;
         }
-        if (strcmp(files.paths[i], parts->file) == 0) /* any file, also a projector or a shard */
-            found = files.paths[i];
-    }
-    if (files.n == MAX_FILES) {
-        free_files(&files);
-        return gguf_store_fail(search, -E2BIG, "%s has %d files or more; name one by its path",
-                               folder, MAX_FILES);
-    }
-    if (parts->file[0] == '\0' && parts->tag[0] != '\0')
-        found = find_tag(&files, parts->tag);
-    else if (parts->file[0] == '\0')
-        for (found = NULL; defaults && *defaults && !found; defaults++)
-            found = find_tag(&files, *defaults);
-    if (!found && parts->file[0] == '\0' && parts->tag[0] == '\0' && (defaults || n_models == 1))
-        found = first;
-    if (found)
-        *search->path = gguf_store_path("%s/%s", folder, found);
-    else if (n_models == 0)
-        result = gguf_store_fail(search, -ENOENT, "there is no GGUF file in %s", folder);
-    else if (parts->tag[0] == '\0' && parts->file[0] == '\0')
-        result = refuse_choice(search, &files, "has several models; add :TAG or /FILE: ");
-    else
-        result = refuse_choice(search, &files, "no file has this name or tag; there are: ");
-    free_files(&files);
-    if (result == 0 && !*search->path)
-        result = gguf_store_fail(search, -ENOMEM, "%s", strerror(ENOMEM));
+    if (n_added == 0)
+        refuse_choice(gguf_store_add(search->found, strdup(repository), strdup(folder)), &files,
+                      has_parts ? &parts : NULL);
+    gguf_listed_model_free(&files.all);
     return result;
 }
 
 /* ---- Hugging Face's hub: models--ORG--NAME/snapshots/COMMIT/FILE ---- */
 
-static bool is_commit(const char *text)
+#define REPOSITORY "models--"
+
+static int hub_index(struct gguf_store_search *search, struct gguf_model_list *index)
 {
-    return strlen(text) == 40 && strspn(text, "0123456789abcdef") == 40;
+    const struct gguf_folder *folder = gguf_store_list_folder(search, search->root);
+
+    for (size_t i = 0; i < folder->n_entries; i++) {
+        const char *name = folder->entries[i].name, *dashes;
+
+        if (!gguf_text_starts_with(name, REPOSITORY) || !is_safe(name))
+            continue;
+        name += strlen(REPOSITORY);
+        dashes = strstr(name, "--");
+        gguf_store_add(index,
+                       dashes ? gguf_store_text("%.*s/%s", (int)(dashes - name), name, dashes + 2)
+                              : strdup(name),
+                       gguf_store_text("%s/%s", search->root, folder->entries[i].name));
+    }
+    return 0;
 }
 
-/* Return the folder of a revision, or NULL. */
-static char *find_snapshot(const char *repository, const char *revision)
+/* Return the commit in the file of a ref, or NULL. */
+static char *read_ref(const struct gguf_store_search *search, const char *repository,
+                      const char *ref)
 {
-    char *path = gguf_store_path("%s/refs/%s", repository, revision[0] ? revision : "main");
-    char *commit = is_commit(revision) ? strdup(revision) : path ? gguf_store_read(path) : NULL;
-    char *snapshot = NULL;
+    char *path = gguf_store_text("%s/refs/%s", repository, ref);
+    char *commit = gguf_store_read(search, path);
 
-    if (!commit && revision[0] == '\0') { /* any other ref, as llama.cpp does */
-        char *folder = gguf_store_path("%s/refs", repository);
-        char *names = folder ? gguf_store_names(folder, NULL) : NULL;
-
-        if (names && names[0] != '\0') {
-            free(path);
-            path = gguf_store_path("%s/%.*s", folder, (int)strcspn(names, "\n"), names);
-            commit = path ? gguf_store_read(path) : NULL;
-        }
-        free(names);
-        free(folder);
-    }
+    free(path);
     if (commit)
         commit[strcspn(commit, "\r\n ")] = '\0';
-    if (commit && is_commit(commit))
-        snapshot = gguf_store_path("%s/snapshots/%s", repository, commit);
-    free(commit);
-    free(path);
-    return snapshot;
-}
-
-static int check_inside(const struct gguf_store_search *search, const char *root, const char *path)
-{
-    char *real_root = realpath(root, NULL), *real = realpath(path, NULL);
-    const bool is_inside = real_root && real && gguf_text_starts_with(real, real_root) &&
-                           real[strlen(real_root)] == '/';
-    int result = 0;
-
-    if (!real)
-        result = gguf_store_fail(search, -ENOENT,
-                                 "its file %s is missing, or its download has not finished", path);
-    else if (!is_inside)
-        result = gguf_store_fail(search, -EXDEV,
-                                 "its file %s is a link to %s, out of the cache; name that file "
-                                 "itself if you trust it",
-                                 path, real);
-    free(real_root);
-    free(real);
-    return result;
-}
-
-/* Check the links of a model's files: in a snapshot they lead to blobs of the cache. */
-static int check_links(const struct gguf_store_search *search, const char *root)
-{
-    uint32_t number, count;
-    int result = check_inside(search, root, *search->path);
-
-    if (!gguf_read_shard_numbers(*search->path, &number, &count))
-        return result;
-    for (number = 1; result == 0 && number <= count; number++) {
-        char *shard = gguf_shard_path(*search->path, number);
-
-        if (!shard)
-            return gguf_store_fail(search, -ENOMEM, "%s", strerror(ENOMEM));
-        if (access(shard, F_OK) == 0)
-            result = check_inside(search, root, shard);
-        free(shard);
+    if (commit && (strlen(commit) != 40 || strspn(commit, "0123456789abcdef") != 40)) {
+        free(commit);
+        commit = NULL;
     }
-    return result;
+    return commit;
 }
 
-static bool is_partial(const char *name)
+/* Return the commit of a revision; of main, or any other ref, if it is "". NULL: there is none. */
+static char *find_commit(struct gguf_store_search *search, const char *repository,
+                         const char *revision)
 {
-    return strstr(name, ".incomplete") || strstr(name, ".downloadInProgress");
+    const struct gguf_folder *folder;
+    char *path, *commit;
+
+    if (strlen(revision) == 40 && strspn(revision, "0123456789abcdef") == 40)
+        return strdup(revision);
+    commit = read_ref(search, repository, revision[0] != '\0' ? revision : "main");
+    if (commit || revision[0] != '\0')
+        return commit;
+    path = gguf_store_text("%s/refs", repository);
+    folder = gguf_store_list_folder(search, path);
+    for (size_t i = 0; i < folder->n_entries && !commit; i++)
+        commit = read_ref(search, repository, folder->entries[i].name);
+    free(path);
+    return commit;
 }
 
-static int refuse_repository(const struct gguf_store_search *search, const char *root,
-                             const struct repository *parts)
+/* Return the name of the file whose blob has this hash, from the list of all files, or NULL. */
+static const char *name_of_blob(const cJSON *tree, const char *hash)
 {
-    char name[MAX_NAME_BYTES + 8], remedy[GGUF_REMEDY_BYTES] = "";
+    const cJSON *file;
 
-    snprintf(name, sizeof name, "hf:%s%s%s", parts->name, parts->tag[0] != '\0' ? ":" : "",
-             parts->tag);
-    gguf_remote_remedy(name, remedy);
-    return gguf_store_fail(search, -ENOENT, "is not in the cache %s; %s", root, remedy);
+    cJSON_ArrayForEach(file, cJSON_GetObjectItemCaseSensitive(tree, "files"))
+    {
+        if (strcmp(gguf_store_string(file, "lfs_sha256"), hash) == 0 ||
+            strcmp(gguf_store_string(file, "blob_id"), hash) == 0)
+            return file->string;
+    }
+    return NULL;
 }
 
-static int find_in_hub(const struct gguf_store_search *search, const char *root,
-                       const struct repository *parts)
+/* Add the unfinished downloads of a repository as models. Returns how many. */
+static size_t add_partial(struct gguf_store_search *search, const struct gguf_listed_model *entry,
+                          const char *commit)
+{
+    char *path = gguf_store_text("%s/trees/%s.json", entry->path, commit ? commit : "");
+    char *blobs = gguf_store_text("%s/blobs", entry->path);
+    cJSON *tree = gguf_store_read_json(search, path);
+    const struct gguf_folder *folder = gguf_store_list_folder(search, blobs);
+    size_t n = 0;
+
+    for (size_t i = 0; i < folder->n_entries; i++) {
+        const char *name = folder->entries[i].name;
+        char *hash = gguf_store_is_partial(name) ? strndup(name, strcspn(name, ".")) : NULL;
+        const char *file = hash ? name_of_blob(tree, hash) : NULL;
+
+        if (hash && (!file || (has_ending(file, ".gguf") && is_safe(file) && is_model(file)))) {
+            struct gguf_listed_model *model =
+                gguf_store_add(search->found,
+                               gguf_store_text("%s/%.*s", entry->name,
+                                               (int)(file ? gguf_stem_bytes(file) : strlen(name)),
+                                               file ? file : name),
+                               gguf_store_text("%s/%s", blobs, name));
+
+            if (model) {
+                model->is_partial = true;
+                gguf_store_check_file(search, model, &model->path);
+            }
+            n++;
+        }
+        free(hash);
+    }
+    cJSON_Delete(tree);
+    free(blobs);
+    free(path);
+    return n;
+}
+
+static int hub_load(struct gguf_store_search *search, const struct gguf_listed_model *entry,
+                    const char *wanted)
 {
     static const char *const defaults[] = {"Q4_K_M", "Q8_0", NULL};
-    const size_t user = strcspn(parts->name, "/");
-    const bool has_user = parts->name[user] == '/';
-    char *repository =
-        gguf_store_path("%s/models--%.*s%s%s", root, (int)user, parts->name, has_user ? "--" : "",
-                        has_user ? parts->name + user + 1 : "");
-    char *snapshot = repository ? find_snapshot(repository, parts->revision) : NULL;
-    char *blobs = gguf_store_path("%s/blobs", repository ? repository : "");
-    char *partial = blobs ? gguf_store_names(blobs, is_partial) : NULL;
-    const bool has_partial = partial && partial[0] != '\0';
-    int result = snapshot ? choose(search, snapshot, parts, defaults) : -ENOENT;
-
-    free(partial);
-    free(blobs);
-    if (result == 0)
-        result = check_links(search, root);
-    else if (has_partial)
-        result = gguf_store_fail(search, -ENOENT,
-                                 "its download into %s has not finished: run hf download again",
-                                 repository);
-    else if (repository && (!snapshot || access(snapshot, F_OK) < 0))
-        result = refuse_repository(search, root, parts);
-    free(snapshot);
-    free(repository);
-    return result;
-}
-
-/* ---- llama.cpp's cache before March 2026: ORG_NAME_FILE, and manifest=ORG=NAME=TAG.json ---- */
-
-static int find_in_flat_cache(const struct gguf_store_search *search, const char *root,
-                              const struct repository *parts)
-{
-    const size_t user = strcspn(parts->name, "/");
-    char *path = gguf_store_path("%s/manifest=%.*s=%s=%s.json", root, (int)user, parts->name,
-                                 parts->name + user + (parts->name[user] == '/'),
-                                 parts->tag[0] != '\0' ? parts->tag : "latest");
-    char *text = path ? gguf_store_read(path) : NULL;
-    cJSON *manifest = text ? cJSON_Parse(text) : NULL;
-    const char *file =
-        gguf_store_string(cJSON_GetObjectItemCaseSensitive(manifest, "ggufFile"), "rfilename");
-    int result = -ENOENT;
-
-    if (file[0] != '\0') {
-        char *found = gguf_store_path("%s_%s", parts->name, file);
-
-        for (char *c = found; c && *c != '\0'; c++)
-            if (*c == '/')
-                *c = '_';
-        *search->path = found ? gguf_store_path("%s/%s", root, found) : NULL;
-        free(found);
-        result = *search->path && access(*search->path, F_OK) == 0
-                     ? 0
-                     : gguf_store_fail(search, -ENOENT,
-                                       "its file %s has not been downloaded "
-                                       "completely",
-                                       *search->path ? *search->path : "");
-    }
-    cJSON_Delete(manifest);
-    free(text);
-    free(path);
-    return result;
-}
-
-static int find_cached(const struct gguf_store_search *search, const char *name,
-                       const struct gguf_store_place *places)
-{
-    static const struct gguf_store_place flat[] = {{"LLAMA_CACHE", ""},
-                                                   {"XDG_CACHE_HOME", "/llama.cpp"},
-                                                   {"HOME", "/.cache/llama.cpp"},
-                                                   {NULL, NULL}};
+    struct gguf_model_list *found = search->found;
+    const size_t n_before = found->n_models;
     struct repository parts;
-    char *root, *old;
-    int result;
+    char *commit =
+        find_commit(search, entry->path, wanted && split(wanted, &parts) ? parts.revision : "");
+    char *snapshot = commit ? gguf_store_text("%s/snapshots/%s", entry->path, commit) : NULL;
+    bool has_failed;
+    int result = 0;
 
-    if (!split(name, &parts))
-        return refuse_form(search, "ORG/NAME[/FILE][@REVISION][:TAG]");
-    root = gguf_store_root(places);
-    old = gguf_store_root(flat);
-    result = gguf_store_fail(search, -ENOENT, "is in no cache: set HOME or HF_HOME");
-    /* A manifest names the file of a tag. */
-    if (old && parts.file[0] == '\0' && parts.revision[0] == '\0')
-        result = find_in_flat_cache(search, old, &parts);
-    if (result < 0 && root && *search->path == NULL)
-        result = find_in_hub(search, root, &parts);
-    free(old);
-    free(root);
+    if (snapshot)
+        result = load_folder(search, snapshot, entry->name, wanted, defaults);
+    else
+        gguf_store_refuse(gguf_store_add(found, strdup(entry->name), strdup(entry->path)),
+                          "the cache %s has no such revision of it", search->root);
+    has_failed = found->n_models == n_before + 1 && found->models[n_before].error;
+    /* What is not there may be on its way. */
+    if ((has_failed || !wanted) && add_partial(search, entry, commit) > 0 && has_failed) {
+        gguf_listed_model_free(&found->models[n_before]);
+        memmove(&found->models[n_before], &found->models[n_before + 1],
+                (--found->n_models - n_before) * sizeof *found->models);
+    }
+    free(snapshot);
+    free(commit);
     return result;
 }
 
@@ -410,77 +458,107 @@ static int find_cached(const struct gguf_store_search *search, const char *name,
     {                                                                                              \
         NULL, NULL                                                                                 \
     }
+#define REPOSITORY_FORM "ORG/NAME[/FILE][@REVISION][:TAG]"
 
-int gguf_hub_find(const struct gguf_store_search *search, const char *name)
-{
-    static const struct gguf_store_place places[] = {HUB_PLACES};
+const struct gguf_store_kind gguf_hub_store = {
+    .prefix = "hf:",
+    .form = REPOSITORY_FORM,
+    .places = (const struct gguf_store_place[]){HUB_PLACES},
+    .inside = "hub",
+    .is_confined = true,
+    .key = repository_key,
+    .index = hub_index,
+    .load = hub_load,
+};
 
-    return find_cached(search, name, places);
-}
-
-int gguf_llama_cache_find(const struct gguf_store_search *search, const char *name)
-{
-    static const struct gguf_store_place places[] = {{"LLAMA_CACHE", ""}, HUB_PLACES};
-
-    return find_cached(search, name, places);
-}
+const struct gguf_store_kind gguf_llama_hub_store = {
+    .prefix = "llamacpp:",
+    .form = REPOSITORY_FORM,
+    .places = (const struct gguf_store_place[]){{"LLAMA_CACHE", ""}, HUB_PLACES},
+    .is_confined = true,
+    .key = repository_key,
+    .index = hub_index,
+    .load = hub_load,
+};
 
 /* ---- LM Studio: PUBLISHER/REPOSITORY/FILE ---- */
 
 /*
- * Return the folder of a repository below LM Studio's home: in "downloadsFolder" of its settings,
- * or in models/. NULL if it is in neither.
+ * Return the folders of models below LM Studio's homes: what "downloadsFolder" of the settings
+ * names, or models/.
  */
-static char *find_below(const char *home, const char *name)
+static char *lm_studio_roots(void)
 {
-    char *path = gguf_store_path("%s/settings.json", home);
-    char *text = path ? gguf_store_read(path) : NULL;
-    cJSON *settings = text ? cJSON_Parse(text) : NULL;
-    char *folder = gguf_store_path("%s/%s", gguf_store_string(settings, "downloadsFolder"), name);
+    const struct gguf_store_search search = {.access = &gguf_direct_access};
+    const char *user = getenv("HOME");
+    char *pointer = gguf_store_text("%s/.lmstudio-home-pointer", user ? user : "");
+    char *homes[] = {gguf_store_read(&search, pointer),
+                     gguf_store_text("%s/.lmstudio", user ? user : ""),
+                     gguf_store_text("%s/.cache/lm-studio", user ? user : "")};
+    char *roots = strdup("");
 
-    if (folder && (folder[0] != '/' || access(folder, F_OK) < 0)) {
-        free(folder);
-        folder = gguf_store_path("%s/models/%s", home, name);
+    for (size_t i = 0; i < sizeof homes / sizeof *homes && roots; i++) {
+        char *path, *longer;
+        const char *folder;
+        cJSON *settings;
+
+        if (!homes[i])
+            continue;
+        homes[i][strcspn(homes[i], "\r\n")] = '\0';
+        path = gguf_store_text("%s/settings.json", homes[i]);
+        settings = gguf_store_read_json(&search, path);
+        folder = gguf_store_string(settings, "downloadsFolder");
+        longer = folder[0] == '/' && access(folder, F_OK) == 0
+                     ? gguf_store_text("%s%s\n", roots, folder)
+                     : gguf_store_text("%s%s/models\n", roots, homes[i]);
+        cJSON_Delete(settings);
+        free(path);
+        free(homes[i]);
+        free(roots);
+        roots = longer;
     }
-    if (folder && access(folder, F_OK) < 0) {
-        free(folder);
-        folder = NULL;
-    }
-    cJSON_Delete(settings);
-    free(text);
-    free(path);
-    return folder;
+    free(pointer);
+    return roots;
 }
 
-int gguf_lm_studio_find(const struct gguf_store_search *search, const char *name)
+static int lm_studio_index(struct gguf_store_search *search, struct gguf_model_list *index)
 {
-    static const struct gguf_store_place pointer[] = {{"HOME", "/.lmstudio-home-pointer"}, {0}};
-    static const struct gguf_store_place today[] = {{"HOME", "/.lmstudio"}, {0}};
-    static const struct gguf_store_place older[] = {{"HOME", "/.cache/lm-studio"}, {0}};
-    struct repository parts;
-    char *path, *folder = NULL;
-    int result;
+    struct gguf_folder publishers = {0};
+    const int result = search->access->list(search->access->argument, search->root, &publishers);
 
-    if (!split(name, &parts) || !strchr(parts.name, '/') || parts.revision[0] != '\0')
-        return refuse_form(search, "PUBLISHER/REPOSITORY[/FILE][:TAG]");
-    path = gguf_store_root(pointer);
-    for (int i = 0; i < 3 && !folder; i++) {
-        char *home = i == 0   ? (path ? gguf_store_read(path) : NULL)
-                     : i == 1 ? gguf_store_root(today)
-                              : gguf_store_root(older);
+    for (size_t i = 0; result == 0 && i < publishers.n_entries; i++) {
+        const char *publisher = publishers.entries[i].name;
+        char *path = gguf_store_text("%s/%s", search->root, publisher);
+        const struct gguf_folder *folder = gguf_store_list_folder(search, path);
 
-        if (home) {
-            home[strcspn(home, "\r\n")] = '\0';
-            folder = find_below(home, parts.name);
-        }
-        free(home);
+        for (size_t j = 0; j < folder->n_entries; j++)
+            if (folder->entries[j].is_folder || folder->entries[j].is_link)
+                gguf_store_add(index, gguf_store_text("%s/%s", publisher, folder->entries[j].name),
+                               gguf_store_text("%s/%s", path, folder->entries[j].name));
+        free(path);
     }
-    result = folder
-                 ? choose(search, folder, &parts, NULL)
-                 : gguf_store_fail(search, -ENOENT,
-                                   "there is no such repository in LM Studio's ~/.lmstudio/models, "
-                                   "nor where its settings keep models");
-    free(folder);
-    free(path);
+    gguf_folder_free(&publishers);
     return result;
 }
+
+static bool lm_studio_key(const char *name, char *out, size_t room)
+{
+    return repository_key(name, out, room) && (name[0] == '\0' || strchr(out, '/')) &&
+           !strchr(name, '@');
+}
+
+static int lm_studio_load(struct gguf_store_search *search, const struct gguf_listed_model *entry,
+                          const char *wanted)
+{
+    return load_folder(search, entry->path, entry->name, wanted, NULL);
+}
+
+const struct gguf_store_kind gguf_lm_studio_store = {
+    .prefix = "lmstudio:",
+    .form = "PUBLISHER/REPOSITORY[/FILE][:TAG]",
+    .roots = lm_studio_roots,
+    .inside = "models",
+    .key = lm_studio_key,
+    .index = lm_studio_index,
+    .load = lm_studio_load,
+};

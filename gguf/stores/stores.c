@@ -1,147 +1,409 @@
 #include "gguf/stores/store_parts.h"
+#include "gguf/support/model_paths.h"
+#include "gguf/support/safe_print.h"
+#include "gguf/support/shard_names.h"
 #include "gguf/support/strings.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <strings.h>
 #include <unistd.h>
 
-/* A manifest of 2,000 layers has 500 KB; Ollama's image models have more. */
-#define MAX_JSON_BYTES ((off_t)16 << 20)
+enum { KEY_BYTES = 600 };
 
-int gguf_store_fail(const struct gguf_store_search *search, int code, const char *format, ...)
+/* ---- models ---- */
+
+static int fail(char reason[GGUF_STORE_REASON_BYTES], int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Set the reason, without bytes that are not for a terminal. Returns `code`. */
+static int fail(char reason[GGUF_STORE_REASON_BYTES], int code, const char *format, ...)
 {
     va_list args;
+    char *text, *escaped = NULL;
 
     va_start(args, format);
-    vsnprintf(search->reason, GGUF_STORE_REASON_BYTES, format, args);
+    if (vasprintf(&text, format, args) >= 0) {
+        escaped = gguf_escaped(text);
+        free(text);
+    }
     va_end(args);
-    for (char *c = search->reason; *c != '\0'; c++)
-        if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f)
-            *c = '?';
+    snprintf(reason, GGUF_STORE_REASON_BYTES, "%s", escaped ? escaped : strerror(ENOMEM));
+    free(escaped);
     return code;
 }
 
-int gguf_store_list(const struct gguf_store_search *search, int code, const char *text,
-                    const char *list)
+/*
+ * Return the entry of a name: of this spelling or, failing that, of any case; the first of an
+ * index in an index; the only one, if the name is empty.
+ */
+static const struct gguf_listed_model *match(const struct gguf_model_list *index, const char *key,
+                                             const char *wanted)
 {
-    char names[GGUF_STORE_REASON_BYTES - 300] = "";
-    size_t length = 0;
+    const size_t n = strlen(key);
+    const struct gguf_listed_model *found = NULL;
+    int best = 0;
 
-    for (const char *at = list; at && *at != '\0';) {
-        const size_t n = strcspn(at, "\n");
+    for (size_t i = 0; i < index->n_models; i++) {
+        const char *name = index->models[i].name;
+        const int score = strcmp(name, key) == 0 || strcmp(name, wanted) == 0 ? 3
+                          : strcasecmp(name, key) == 0                        ? 2
+                          : strncmp(name, key, n) == 0 && name[n] == '/'      ? 1
+                                                                              : 0;
 
-        if (length + n + sizeof ", ..." >= sizeof names) {
-            snprintf(names + length, sizeof names - length, ", ...");
+        if (score > best) {
+            best = score;
+            found = &index->models[i];
+        }
+    }
+    return n == 0 && index->n_models == 1 ? index->models : found;
+}
+
+/* Write the names of an index, those like `key` first, as many as there is room for. */
+static void write_names(const struct gguf_model_list *index, const char *key, char *out,
+                        size_t room)
+{
+    const size_t alike = strcspn(key, ":");
+    size_t length = strlen(out);
+
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < index->n_models && length + 8 < room; i++)
+            if ((strncasecmp(index->models[i].name, key, alike) == 0) == (pass == 0))
+                length += (size_t)snprintf(out + length, room - length, "%s%s%s",
+                                           length > 0 ? ", " : "", index->models[i].name,
+                                           index->models[i].is_partial ? " (unfinished)" : "");
+    if (length + 8 >= room)
+        strcpy(out + room - 8, ", ...");
+}
+
+/* Call `visit` for the paths of a model's files until it returns true. Returns if it did. */
+static bool visit_files(const struct gguf_listed_model *model,
+                        bool (*visit)(void *user, const char *path), void *user)
+{
+    uint32_t number, count = 0;
+    bool is_done = model->path && visit(user, model->path);
+
+    for (size_t i = 0; i < model->n_extras && !is_done; i++)
+        is_done = visit(user, model->extras[i].path);
+    for (size_t i = 1; i < model->n_shards && !is_done; i++)
+        is_done = visit(user, model->shards[i]);
+    if (model->path && model->n_shards == 0)
+        gguf_read_shard_numbers(model->path, &number, &count);
+    for (number = 1; number <= count && !is_done; number++) {
+        char *shard = gguf_shard_path(model->path, number);
+
+        is_done = shard && access(shard, F_OK) == 0 && visit(user, shard);
+        free(shard);
+    }
+    return is_done;
+}
+
+struct link_check {
+    struct gguf_listed_model *model;
+    char *root; /* without links; NULL: a link may lead anywhere */
+};
+
+/* Check that a file is there and that no link leads out of its store. Returns true if not. */
+static bool check_link(void *user, const char *path)
+{
+    const struct link_check *check = user;
+    char *real = realpath(path, NULL);
+    const bool is_inside = !check->root || (real && gguf_text_starts_with(real, check->root) &&
+                                            real[strlen(check->root)] == '/');
+
+    if (!real)
+        gguf_store_refuse(check->model,
+                          "its file %s is missing, or its download has not finished: %s", path,
+                          strerror(errno));
+    else if (!is_inside)
+        gguf_store_refuse(check->model,
+                          "its file %s is a link to %s, out of the cache; name that file itself "
+                          "if you trust it",
+                          path, real);
+    free(real);
+    return check->model->error != NULL;
+}
+
+static void check_links(const struct gguf_store_spot *place, struct gguf_listed_model *model)
+{
+    struct link_check check = {model,
+                               place->kind->is_confined ? realpath(place->root, NULL) : NULL};
+
+    if (!model->error)
+        visit_files(model, check_link, &check);
+    free(check.root);
+}
+
+static void end_search(struct gguf_store_search *search)
+{
+    gguf_folder_free(&search->folder);
+    free(search->listed);
+}
+
+/* Look for a model at a place. Adds it to `found`, or the names that the place has to `names`. */
+static int find_at(const struct gguf_store_spot *place, const struct gguf_store_places *places,
+                   const char *key, struct gguf_model_list *found,
+                   char names[GGUF_STORE_REASON_BYTES / 2])
+{
+    struct gguf_store_search search = {
+        .access = &gguf_direct_access, .root = place->root, .found = found};
+    struct gguf_model_list index = {0};
+    const struct gguf_listed_model *entry;
+    int result = place->kind->index(&search, &index);
+
+    entry = match(&index, key, places->name);
+    if (entry && entry->error)
+        result = gguf_model_list_add(found, entry->name, NULL, 0, entry->error);
+    else if (entry)
+        result = place->kind->load(&search, entry, places->name[0] != '\0' ? places->name : NULL);
+    else
+        write_names(&index, key, names, GGUF_STORE_REASON_BYTES / 2);
+    for (size_t i = 0; i < found->n_models; i++)
+        check_links(place, &found->models[i]);
+    gguf_model_list_free(&index);
+    end_search(&search);
+    return result;
+}
+
+static int refuse_name(const struct gguf_store_places *places, const char *name, const char *names,
+                       char reason[GGUF_STORE_REASON_BYTES])
+{
+    char remedy[GGUF_REMEDY_BYTES] = "", roots[GGUF_STORE_REASON_BYTES / 3] = "";
+
+    for (size_t i = 0; i < places->n; i++)
+        snprintf(roots + strlen(roots), sizeof roots - strlen(roots), "%s%s", i > 0 ? ", " : "",
+                 places->list[i].root);
+    if (strcmp(places->prefix, "hf:") == 0 && places->name[0] != '\0')
+        gguf_remote_remedy(name, remedy);
+    if (places->n == 0)
+        return fail(reason, -ENOENT, "its store is in no usual place: set HOME");
+    return fail(reason, -ENOENT, "%s %s%s%s",
+                places->name[0] == '\0' ? "names no model of" : "there is no such model in", roots,
+                remedy[0] != '\0'  ? "; "
+                : names[0] != '\0' ? "; it has: "
+                                   : "",
+                remedy[0] != '\0' ? remedy : names);
+}
+
+int gguf_store_find(const char *name, bool partial, struct gguf_listed_model *model,
+                    char reason[GGUF_STORE_REASON_BYTES])
+{
+    char names[GGUF_STORE_REASON_BYTES / 2] = "", key[KEY_BYTES];
+    struct gguf_model_list found = {0};
+    struct gguf_store_places places;
+    bool has_form = false;
+    size_t n_before;
+    int result = 0;
+
+    *model = (struct gguf_listed_model){0};
+    reason[0] = '\0';
+    if (!gguf_store_find_places(&gguf_direct_access, name, &places))
+        return 1;
+    for (size_t i = 0; i < places.n; i++) {
+        has_form = places.list[i].kind->key(places.name, key, sizeof key);
+        if (!has_form)
+            continue;
+        n_before = found.n_models;
+        result = find_at(&places.list[i], &places, key, &found, names);
+        if (found.n_models > n_before && !found.models[n_before].error) {
+            *model = found.models[n_before];
+            found.models[n_before] = found.models[--found.n_models];
             break;
         }
-        length += (size_t)snprintf(names + length, sizeof names - length, "%s%.*s",
-                                   length > 0 ? ", " : "", (int)n, at);
-        at += n + (at[n] == '\n');
     }
-    return gguf_store_fail(search, code, "%s%s", text, names[0] != '\0' ? names : "nothing");
+    if (model->path && model->is_partial && !partial)
+        result =
+            fail(reason, -ENOENT,
+                 "its download has not finished: %s; -o partial shows what is there", model->path);
+    else if (model->path)
+        result = 0;
+    else if (found.n_models > 0 && found.models[0].error)
+        result = fail(reason, -EINVAL, "%s", found.models[0].error);
+    else if (places.n > 0 && !has_form)
+        result = fail(reason, -ENOENT, "is not a name of the form %s%s", places.prefix,
+                      places.list[places.n - 1].kind->form);
+    else if (result == -ENOMEM)
+        result = fail(reason, -ENOMEM, "%s", strerror(ENOMEM));
+    else
+        result = refuse_name(&places, name, names, reason);
+    if (result < 0)
+        gguf_listed_model_free(model);
+    gguf_model_list_free(&found);
+    gguf_store_free_places(&places);
+    return result;
 }
 
-char *gguf_store_path(const char *format, ...)
+/* Write the name of a model's directory: the tag as a folder, no byte that terminals obey. */
+static int name_directory(struct gguf_listed_model *model)
 {
-    va_list args;
-    char *path;
+    char *name = gguf_escaped(model->name), *colon = name ? strrchr(name, ':') : NULL;
 
-    va_start(args, format);
-    if (vasprintf(&path, format, args) < 0)
-        path = NULL;
-    va_end(args);
-    return path;
+    if (!name)
+        return -ENOMEM;
+    if (colon && !strchr(colon, '/'))
+        *colon = '/';
+    free(model->name);
+    model->name = name;
+    return 0;
 }
 
-char *gguf_store_root(const struct gguf_store_place *places)
+/* Add all models at a place. */
+static int list_at(const struct gguf_store_access *access, const struct gguf_store_spot *place,
+                   struct gguf_model_list *list)
 {
-    for (; places->variable; places++) {
-        const char *value = getenv(places->variable);
+    struct gguf_store_search search = {.access = access, .root = place->root, .found = list};
+    struct gguf_model_list index = {0};
+    const size_t n_before = list->n_models;
+    int result =
+        gguf_store_is_folder(access, place->root) ? place->kind->index(&search, &index) : -ENOENT;
 
-        if (value && value[0] != '\0')
-            return gguf_store_path("%s%s", value, places->end);
-    }
-    return NULL;
+    if (index.n_models == GGUF_STORE_MAX_MODELS)
+        result = -E2BIG;
+    for (size_t i = 0; i < index.n_models && result == 0; i++)
+        result = index.models[i].error ? gguf_model_list_add(list, index.models[i].name, NULL, 0,
+                                                             index.models[i].error)
+                                       : place->kind->load(&search, &index.models[i], NULL);
+    for (size_t i = n_before; i < list->n_models && result == 0; i++)
+        result = name_directory(&list->models[i]);
+    gguf_model_list_free(&index);
+    end_search(&search);
+    return result;
 }
 
-char *gguf_store_read(const char *path)
+int gguf_store_list(const struct gguf_store_access *access, const char *name,
+                    struct gguf_model_list *list, char reason[GGUF_STORE_REASON_BYTES])
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    struct stat status;
-    char *text = NULL;
-    ssize_t n = -1;
+    struct gguf_store_places places;
+    size_t n_listed = 0;
+    int error = -ENOENT;
 
-    if (fd < 0)
-        return NULL;
-    if (fstat(fd, &status) == 0) {
-        errno = !S_ISREG(status.st_mode) ? EINVAL : status.st_size > MAX_JSON_BYTES ? EFBIG : 0;
-        text = errno == 0 ? malloc((size_t)status.st_size + 1) : NULL;
-        n = text ? pread(fd, text, (size_t)status.st_size, 0) : -1;
-    }
-    if (n >= 0)
-        text[n] = '\0';
-    else if (text)
-        free(text), text = NULL;
-    close(fd);
-    return text;
-}
-
-const char *gguf_store_string(const cJSON *object, const char *name)
-{
-    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
-
-    return text ? text : "";
-}
-
-char *gguf_store_names(const char *folder, bool (*fits)(const char *name))
-{
-    struct dirent **entries;
-    const int n_entries = scandir(folder, &entries, NULL, alphasort);
-    char *list = NULL;
-    size_t size;
-    FILE *out = n_entries >= 0 ? open_memstream(&list, &size) : NULL;
-
-    for (int i = 0; i < n_entries; i++) {
-        if (out && entries[i]->d_name[0] != '.' && (!fits || fits(entries[i]->d_name)))
-            fprintf(out, "%s\n", entries[i]->d_name);
-        free(entries[i]);
-    }
-    if (n_entries >= 0)
-        free(entries);
-    if (out)
-        fclose(out);
-    return list;
-}
-
-int gguf_store_find(const char *name, char **path, char reason[GGUF_STORE_REASON_BYTES])
-{
-    static const struct {
-        const char *prefix;
-        gguf_store_finder *find;
-    } stores[] = {{"ollama:", gguf_ollama_find},
-                  {"hf:", gguf_hub_find},
-                  {"llamacpp:", gguf_llama_cache_find},
-                  {"lmstudio:", gguf_lm_studio_find}};
-    const struct gguf_store_search search = {path, reason};
-
-    *path = NULL;
     reason[0] = '\0';
-    for (size_t i = 0; i < sizeof stores / sizeof *stores; i++)
-        if (gguf_text_starts_with(name, stores[i].prefix) &&
-            strncmp(name + strlen(stores[i].prefix), "//", 2) != 0) { /* not an URL */
-            const int result = stores[i].find(&search, name + strlen(stores[i].prefix));
+    if (!gguf_store_find_places(access, name, &places))
+        return 1;
+    for (size_t i = 0; i < places.n; i++) {
+        const int result = list_at(access, &places.list[i], list);
 
-            if (result < 0) {
-                free(*path);
-                *path = NULL;
-            }
-            return result;
+        n_listed += result == 0;
+        if (result < 0 && (error == -ENOENT || error == 0)) {
+            error = result;
+            fail(reason, error, "the store %s cannot be listed: %s", places.list[i].root,
+                 error == -E2BIG ? "it has too many models" : strerror(-error));
         }
-    return 1;
+    }
+    if (places.n == 0)
+        fail(reason, -ENOENT, "there is no store: set HOME");
+    gguf_store_free_places(&places);
+    return n_listed > 0 && error == -ENOENT ? 0 : error;
+}
+
+/* ---- names ---- */
+
+/* Print a name, unless it has bytes that a terminal obeys. */
+static void offer(FILE *stream, const char *word, const char *start, const char *name)
+{
+    const size_t n = strlen(start);
+
+    for (const char *c = name; *c != '\0'; c++)
+        if ((unsigned char)*c <= ' ' || *c == 0x7f)
+            return;
+    if (strncmp(word, start, n) == 0 && strncmp(name, word + n, strlen(word + n)) == 0)
+        fprintf(stream, "%s%s\t\n", start, name);
+}
+
+void gguf_store_complete(const char *word, FILE *stream)
+{
+    struct gguf_store_places places;
+
+    if (!gguf_store_find_places(&gguf_direct_access, word, &places)) {
+        for (size_t i = 0; i < GGUF_STORE_KINDS && word[0] != '\0'; i++)
+            if (i == 0 || strcmp(gguf_store_kinds[i]->prefix, gguf_store_kinds[i - 1]->prefix) != 0)
+                offer(stream, word, "", gguf_store_kinds[i]->prefix);
+        return;
+    }
+    for (size_t i = 0; i < places.n; i++) {
+        struct gguf_model_list index = {0}, files = {0};
+        struct gguf_store_search search = {
+            .access = &gguf_direct_access, .root = places.list[i].root, .found = &files};
+        char *start = strndup(word, (size_t)(places.name - word));
+
+        places.list[i].kind->index(&search, &index);
+        for (size_t j = 0; j < index.n_models && start; j++) {
+            const char *name = index.models[j].name;
+            const size_t n = strlen(name);
+
+            offer(stream, word, start, name);
+            if (strncmp(name, places.name, n) == 0 && places.name[n] == '/')
+                places.list[i].kind->load(&search, &index.models[j], NULL);
+        }
+        for (size_t j = 0; j < files.n_models && start; j++)
+            offer(stream, word, start, files.models[j].name);
+        free(start);
+        gguf_model_list_free(&files);
+        gguf_model_list_free(&index);
+        end_search(&search);
+    }
+    gguf_store_free_places(&places);
+}
+
+static bool is_same_file(void *user, const char *path)
+{
+    const struct gguf_file_status *file = user;
+    struct gguf_file_status status;
+
+    return gguf_direct_access.status(NULL, path, &status) == 0 && status.inode == file->inode &&
+           status.device == file->device;
+}
+
+/* Return the name of the model of a store of a kind at `root` that has the file, or NULL. */
+static char *find_name(const struct gguf_store_kind *kind, const char *root,
+                       struct gguf_file_status *file)
+{
+    struct gguf_model_list index = {0}, models = {0};
+    struct gguf_store_search search = {
+        .access = &gguf_direct_access, .root = root, .found = &models};
+    char *usual = gguf_store_roots(kind->prefix), *line = gguf_store_text("%s\n", root);
+    const bool is_usual = usual && line && strstr(usual, line);
+    char *name = NULL;
+    int result = kind->index(&search, &index);
+
+    for (size_t i = 0; i < index.n_models && result == 0; i++)
+        if (!index.models[i].error)
+            result = kind->load(&search, &index.models[i], NULL);
+    for (size_t i = 0; i < models.n_models && !name; i++)
+        if (visit_files(&models.models[i], is_same_file, file))
+            name = gguf_store_text("%s%s%s%s", kind->prefix, is_usual ? "" : root,
+                                   is_usual ? "" : ":", models.models[i].name);
+    free(line);
+    free(usual);
+    gguf_model_list_free(&models);
+    gguf_model_list_free(&index);
+    end_search(&search);
+    return name;
+}
+
+char *gguf_store_name_of(const char *path)
+{
+    /* STORE/blobs/…, or for the cache of the hub STORE/models--ORG--NAME/blobs/… */
+    static const struct gguf_store_kind *const kinds[] = {&gguf_ollama_store, &gguf_oci_store,
+                                                          &gguf_docker_store, &gguf_hub_store};
+    char *real = realpath(path, NULL), *end = real ? strstr(real, "/blobs/") : NULL;
+    struct gguf_file_status status;
+    char *name = NULL;
+
+    if (!end || gguf_direct_access.status(NULL, path, &status) < 0) {
+        free(real);
+        return NULL;
+    }
+    for (int depth = 0; depth < 2 && end && !name; depth++) {
+        *end = '\0';
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !name; i++)
+            if ((kinds[i] == &gguf_hub_store) == (depth == 1))
+                name = find_name(kinds[i], real, &status);
+        end = strrchr(real, '/');
+    }
+    free(real);
+    return name;
 }

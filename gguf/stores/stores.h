@@ -1,20 +1,52 @@
 /*
  * Models by their names in the stores of other programs, without copies:
  *
- *   ollama:NAME[:TAG]               Ollama's models, as `ollama list` names them
- *   hf:ORG/NAME[@REVISION][:TAG]    the cache of Hugging Face's hub, or llama.cpp's
- *   llamacpp:ORG/NAME[:TAG]         the cache of llama.cpp
- *   lmstudio:PUBLISHER/REPOSITORY[/FILE][:TAG]
+ *   ollama:[HOST/][NAMESPACE/]NAME[:TAG]  Ollama's models, as `ollama list` names them
+ *   hf:ORG/NAME[@REVISION][:TAG]          the cache of Hugging Face's hub, or llama.cpp's
+ *   llamacpp:ORG/NAME[:TAG]               the cache of llama.cpp
+ *   lmstudio:PUBLISHER/REPOSITORY[:TAG]
+ *   docker:ORG/NAME[:TAG]                 Docker Model Runner's models
+ *   ramalama:TRANSPORT/ORG/NAME[:TAG]
+ *   oci:DIR[:REFERENCE]                   an image layout
  *
- * A store is looked for where its program keeps it. TAG is a part of the name of a file, "Q4_K_M".
+ * A store is looked for where its program keeps it. PREFIX:DIR[:NAME] is one in a folder, if DIR
+ * begins with "/", "./" or "../". After ORG/NAME, /FILE names a file, and TAG is a part of its name.
  */
 #pragma once
 
-enum { GGUF_STORE_REASON_BYTES = 700 };
+#include "gguf/stores/model_list.h"
+
+#include <stdio.h>
+
+enum { GGUF_STORE_REASON_BYTES = GGUF_LIST_REASON_BYTES };
 
 /*
- * Find the first or only file of a model. Returns 0 with *path, which the caller frees; 1 if `name`
- * does not begin with the name of a store; or a negative errno with the reason and the remedy in
- * `reason`, to follow the name and a colon.
+ * Find a model, and its shards, projectors and texts. Returns 0 with *model, for
+ * gguf_listed_model_free(); 1 if `name` does not begin with the name of a store; or a negative
+ * errno with the reason and the remedy in `reason`, to follow the name and a colon. An unfinished
+ * download is found if `partial` is set.
  */
-int gguf_store_find(const char *name, char **path, char reason[GGUF_STORE_REASON_BYTES]);
+int gguf_store_find(const char *name, bool partial, struct gguf_listed_model *model,
+                    char reason[GGUF_STORE_REASON_BYTES]);
+
+/* Return true if a name begins with the name of a store. */
+bool gguf_store_is_name(const char *name);
+
+/*
+ * List a whole store, "ollama:" or "ollama:DIR". What cannot be opened has an error. Returns 0 with
+ * a list to be freed, 1 if `name` is not a store's, or a negative errno with the reason.
+ */
+int gguf_store_list(const struct gguf_store_access *access, const char *name,
+                    struct gguf_model_list *list, char reason[GGUF_STORE_REASON_BYTES]);
+
+/*
+ * Return the absolute paths of the folders that gguf_store_list() reads, each with '\n', or NULL if
+ * `name` is not a store's or memory is out. The caller frees them.
+ */
+char *gguf_store_roots(const char *name);
+
+/* Print the names of models that begin with `word`, a line "NAME\t" for each. */
+void gguf_store_complete(const char *word, FILE *stream);
+
+/* Return the name of the model that has the file at `path` in a store, or NULL; to be freed. */
+char *gguf_store_name_of(const char *path);

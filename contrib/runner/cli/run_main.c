@@ -5,6 +5,7 @@
 #include "contrib/runner/cli/run_signals.h"
 #include "contrib/runner/cli/tasks.h"
 #include "dequant/kernels.h"
+#include "gguf/stores/stores.h"
 #include "gguf/support/exit_status.h"
 #include "gguf/support/option_rows.h"
 
@@ -115,6 +116,17 @@ static int run(struct run_options *options)
     return run_session_close(&session, status);
 }
 
+/* See option_rows.h; words[0] is the index. */
+static int complete(int n_words, char **words)
+{
+    const int at = atoi(words[0]);
+    const int expected = gguf_options_complete(&run_command_line, n_words, words, at, stdout);
+
+    if (expected == 2 && at > 0 && at < n_words)
+        gguf_store_complete(words[at], stdout);
+    return expected > 0;
+}
+
 int main(int argc, char **argv)
 {
     struct run_options options;
@@ -125,9 +137,8 @@ int main(int argc, char **argv)
         return EX_OSERR;
     if (choose_kernels() != EX_OK)
         return EX_USAGE;
-    if (argc > 2 && strcmp(argv[1], "--complete") == 0) /* see option_rows.h */
-        return gguf_options_complete(&run_command_line, argc - 2, argv + 2, atoi(argv[2]), stdout) >
-               0;
+    if (argc > 2 && strcmp(argv[1], "--complete") == 0)
+        return complete(argc - 2, argv + 2);
     code = run_options_parse(argc, argv, &options);
     if (code == -ENOMEM) {
         status = EX_OSERR;

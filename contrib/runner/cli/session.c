@@ -157,25 +157,27 @@ static int find_tree(struct run_session *session)
 {
     const char *model = session->options->model;
     char reason[GGUF_STORE_REASON_BYTES];
+    struct gguf_listed_model stored = {0};
     struct stat properties;
     char *found = NULL;
     int status;
 
     if (stat(model, &properties) != 0) {
         const int error = errno;
-        const int result = error == ENOENT ? gguf_store_find(model, &found, reason) : 1;
+        const int result = error == ENOENT ? gguf_store_find(model, false, &stored, reason) : 1;
 
         errno = error;
         if (result == 1)
             return complain_of_place(model);
-        if (result < 0 || stat(found, &properties) != 0) {
+        if (result < 0 || stat(stored.path, &properties) != 0) {
             run_message("%s: %s", model, result < 0 ? reason : strerror(errno));
-            free(found);
+            gguf_listed_model_free(&stored);
             return EX_NOINPUT;
         }
     }
     if (!S_ISDIR(properties.st_mode) && !S_ISREG(properties.st_mode)) {
         run_message("%s: neither a directory nor a model file", model);
+        gguf_listed_model_free(&stored);
         return EX_NOINPUT;
     }
     if (S_ISDIR(properties.st_mode)) {
@@ -184,7 +186,8 @@ static int find_tree(struct run_session *session)
             return status;
     }
     session->is_tree_private = true;
-    status = check_output(session, is_at, found ? found : model);
+    status = check_output(session, is_at, stored.path ? stored.path : found ? found : model);
+    gguf_listed_model_free(&stored);
     if (status == EX_OK)
         status = run_private_mount_open(found ? found : model, &session->options->mount_options,
                                         &session->tree.fd);

@@ -1,0 +1,423 @@
+/*
+ * Stores of images, manifests with layers: Ollama's, Docker Model Runner's and OCI image layouts.
+ *
+ *   Ollama  manifests/HOST/NAMESPACE/MODEL/TAG           blobs/sha256-HEX
+ *   OCI     index.json, blobs/ALGORITHM/HEX              blobs/ALGORITHM/HEX
+ *   Docker  models.json, manifests/sha256/HEX            blobs/sha256/HEX
+ */
+#include "gguf/stores/store_parts.h"
+#include "gguf/support/shard_names.h"
+#include "gguf/support/strings.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define OLLAMA "application/vnd.ollama.image."
+#define DOCKER "application/vnd.docker.ai."
+#define CNCF   "application/vnd.cncf.model.weight.v1."
+#define HUB    "registry.ollama.ai/"
+
+/* Files of layers that are no files of a model's directory. */
+#define MODEL   "model.gguf"
+#define TENSORS "tensors"
+#define PACKED  "packed"
+
+/* Ollama's limits: a host of 350 bytes, three other parts of 80. */
+enum { MAX_NAME_BYTES = 600 };
+
+#define BAD_DIGEST                                                                                 \
+    "its manifest has the digest \"%.100s\", which is not \"sha256:\" and 64 hexadecimal digits"
+
+static const struct {
+    const char *media_type, *file;
+} layer_types[] = {
+    {OLLAMA "model", MODEL},
+    {OLLAMA "projector", "mmproj.gguf"},
+    {OLLAMA "adapter", "adapter.gguf"},
+    {OLLAMA "draft", "draft.gguf"},
+    {OLLAMA "template", "template"},
+    {OLLAMA "prompt", "template"},
+    {OLLAMA "system", "system"},
+    {OLLAMA "params", "params.json"},
+    {OLLAMA "messages", "messages"},
+    {OLLAMA "license", "license"},
+    {OLLAMA "tensor", TENSORS},
+    {DOCKER "gguf.v3", MODEL},
+    {DOCKER "mmproj", "mmproj.gguf"},
+    {DOCKER "chat.template.jinja", "template.jinja"},
+    {DOCKER "license", "license"},
+    {DOCKER "safetensors", TENSORS},
+    {CNCF "gguf", MODEL},
+    {CNCF "safetensors", TENSORS},
+    {CNCF "raw", MODEL},
+    {CNCF "tar", MODEL},
+    {CNCF "tar+gzip", PACKED},
+    {CNCF "tar+zstd", PACKED},
+};
+
+/* Return the name of a layer's file that annotations give, or "". */
+static const char *annotated_name(const cJSON *layer)
+{
+    return gguf_store_string(cJSON_GetObjectItemCaseSensitive(layer, "annotations"),
+                             "org.cncf.model.filepath");
+}
+
+/* Return the file in the model's directory that a layer is, or NULL. */
+static const char *file_of(const cJSON *layer)
+{
+    const char *type = gguf_store_string(layer, "mediaType"), *name = annotated_name(layer);
+    size_t i = 0;
+
+    while (i < sizeof layer_types / sizeof *layer_types &&
+           strcmp(layer_types[i].media_type, type) != 0)
+        i++;
+    if (i == sizeof layer_types / sizeof *layer_types)
+        return NULL;
+    if (strcmp(layer_types[i].file, MODEL) == 0 && strcasestr(name, "mmproj"))
+        return "mmproj.gguf";
+    return strcmp(layer_types[i].file, MODEL) == 0 && strstr(name, ".safetensors")
+               ? TENSORS
+               : layer_types[i].file;
+}
+
+/* Return the path of a blob, or NULL with EINVAL for a digest of another form. */
+static char *blob_path(const struct gguf_store_search *search, const char *digest, char separator,
+                       const char *folder)
+{
+    const bool is_long = gguf_text_starts_with(digest, "sha512");
+    const size_t n_digits = is_long ? 128 : 64;
+
+    if ((!is_long && !gguf_text_starts_with(digest, "sha256")) ||
+        (digest[6] != ':' && digest[6] != '-') || strlen(digest) != 7 + n_digits ||
+        strspn(digest + 7, "0123456789abcdefABCDEF") != n_digits) {
+        errno = EINVAL;
+        return NULL;
+    }
+    return gguf_store_text("%s/%s/%.6s%c%s", search->root, folder, digest, separator, digest + 7);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(((const struct gguf_listed_file *)a)->name,
+                  ((const struct gguf_listed_file *)b)->name);
+}
+
+/* Make a model of its layers: shards in the order of their names or, without names, of layers. */
+static void join_layers(struct gguf_store_search *search, struct gguf_listed_model *model,
+                        struct gguf_listed_model *layers)
+{
+    struct gguf_listed_file *files = layers->extras;
+    const size_t n = layers->n_extras;
+
+    if (n > 1 && files[0].name[0] != '\0')
+        qsort(files, n, sizeof *files, compare_names);
+    model->shards = n > 1 ? calloc(n, sizeof *model->shards) : NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (files[i].name[0] != '\0' && i > 0 &&
+            !gguf_are_shards_of_one_model(files[0].name, files[i].name))
+            gguf_store_refuse(model, "holds several models, %s and %s; name the file itself: %s",
+                              files[0].name, files[i].name, files[0].path);
+        gguf_store_check_file(search, model, &files[i].path);
+        if (model->shards)
+            model->shards[model->n_shards++] = strdup(files[i].path);
+    }
+    model->path = strdup(files[0].path);
+}
+
+/* Say why an image has no model. */
+static void refuse_image(struct gguf_listed_model *model, bool is_packed, size_t n_tensors)
+{
+    if (is_packed)
+        gguf_store_refuse(model, "is in a compressed layer, which cannot be read in place; "
+                                 "unpack it: tar -xf");
+    else if (n_tensors > 0)
+        gguf_store_refuse(model,
+                          "is a model in safetensors, %zu file%s, not GGUF, which ggufs "
+                          "does not read",
+                          n_tensors, n_tensors == 1 ? "" : "s");
+    else
+        gguf_store_refuse(model, "has no model file: it runs on its maker's servers, or is not a "
+                                 "model");
+}
+
+/* Add the files of an image's layers to a model without a path. Returns 0 or -ENOMEM. */
+static int add_layers(struct gguf_store_search *search, struct gguf_listed_model *model,
+                      const cJSON *manifest, char separator)
+{
+    struct gguf_listed_model layers = {0};
+    size_t n_tensors = 0;
+    bool is_packed = false;
+    const cJSON *layer;
+    int result = 0;
+
+    cJSON_ArrayForEach(layer, cJSON_GetObjectItemCaseSensitive(manifest, "layers"))
+    {
+        const char *file = file_of(layer), *digest = gguf_store_string(layer, "digest");
+        char *path;
+
+        is_packed |= file && strcmp(file, PACKED) == 0;
+        n_tensors += file && strcmp(file, TENSORS) == 0;
+        if (result < 0 || !file || strcmp(file, PACKED) == 0 || strcmp(file, TENSORS) == 0)
+            continue;
+        path = blob_path(search, digest, separator, "blobs");
+        if (!path && errno == EINVAL) {
+            gguf_store_refuse(model, BAD_DIGEST, digest);
+        } else if (!path || strcmp(file, MODEL) != 0) {
+            result = path ? gguf_store_add_extra(model, file, path) : -ENOMEM;
+        } else {
+            if (separator == '-') /* Ollama takes the last one */
+                gguf_listed_model_free(&layers);
+            result = gguf_listed_model_add(&layers, annotated_name(layer), path);
+            free(path);
+        }
+    }
+    if (result == 0 && layers.n_extras > 0)
+        join_layers(search, model, &layers);
+    else
+        refuse_image(model, is_packed, n_tensors);
+    gguf_listed_model_free(&layers);
+    return result;
+}
+
+static int load(struct gguf_store_search *search, const struct gguf_listed_model *entry,
+                char separator)
+{
+    struct gguf_listed_model *model =
+        gguf_store_add(search->found, strdup(entry->name), strdup(entry->path));
+    cJSON *manifest;
+    int result = 0;
+
+    if (!model)
+        return -ENOMEM;
+    manifest = gguf_store_read_json(search, entry->path);
+    if (!manifest)
+        gguf_store_refuse_manifest(model, entry->path, errno);
+    free(model->path);
+    model->path = NULL;
+    if (manifest)
+        result = add_layers(search, model, manifest, separator);
+    cJSON_Delete(manifest);
+    return result;
+}
+
+/* ---- Ollama ---- */
+
+/* Write the name as `ollama list` shows it. */
+static bool ollama_key(const char *name, char *out, size_t room)
+{
+    for (const char *scheme = strstr(name, "://"); scheme; scheme = NULL)
+        name = scheme + 3;
+    if (strncasecmp(name, HUB, strlen(HUB)) == 0)
+        name += strlen(HUB);
+    if (strncasecmp(name, "library/", 8) == 0)
+        name += 8;
+    return (size_t)snprintf(out, room, "%s", name) < room &&
+           (out[0] == '\0' || gguf_store_add_tag(out, room));
+}
+
+/* Return true if Ollama takes a name as part of a model's: letters, digits and "_-.:". */
+static bool is_part(const char *name)
+{
+    bool is_good = isalnum((unsigned char)name[0]) || name[0] == '_';
+
+    for (const char *c = name; *c != '\0'; c++)
+        is_good &= isalnum((unsigned char)*c) || strchr("_-.:", *c);
+    return is_good;
+}
+
+/* Add the models below manifests/PATH, which has `depth` parts. */
+static int walk_manifests(struct gguf_store_search *search, const char *path, int depth,
+                          struct gguf_model_list *index)
+{
+    char *path_of_folder = gguf_store_text("%s/manifests%s", search->root, path);
+    struct gguf_folder folder = {0};
+    const int result = path_of_folder
+                           ? search->access->list(search->access->argument, path_of_folder, &folder)
+                           : -ENOMEM;
+
+    for (size_t i = 0; result == 0 && i < folder.n_entries; i++) {
+        const char *name = folder.entries[i].name;
+        char *below = is_part(name) ? gguf_store_text("%s/%s", path, name) : NULL;
+        char typed[MAX_NAME_BYTES], *slash;
+
+        if (below && depth < 3) {
+            walk_manifests(search, below, depth + 1, index);
+        } else if (below && !folder.entries[i].is_folder) {
+            slash = strrchr(below, '/');
+            *slash = ':';
+            if (ollama_key(below + 1, typed, sizeof typed))
+                gguf_store_add(index, strdup(typed),
+                               gguf_store_text("%s/%s", path_of_folder, name));
+        }
+        free(below);
+    }
+    gguf_folder_free(&folder);
+    free(path_of_folder);
+    return result;
+}
+
+static int ollama_index(struct gguf_store_search *search, struct gguf_model_list *index)
+{
+    return walk_manifests(search, "", 0, index);
+}
+
+static int ollama_load(struct gguf_store_search *search, const struct gguf_listed_model *entry,
+                       const char *wanted)
+{
+    (void)wanted;
+    return load(search, entry, '-');
+}
+
+const struct gguf_store_kind gguf_ollama_store = {
+    .prefix = "ollama:",
+    .form = "[HOST/][NAMESPACE/]MODEL[:TAG]",
+    .places = (const struct gguf_store_place[]){{"OLLAMA_MODELS", ""},
+                                                {"HOME", "/.ollama/models"},
+                                                {NULL, "/usr/share/ollama/.ollama/models"},
+                                                {NULL, NULL}},
+    .inside = "models",
+    .key = ollama_key,
+    .index = ollama_index,
+    .load = ollama_load,
+};
+
+/* ---- OCI image layouts ---- */
+
+/* Return true if the text can be the name of a folder, with slashes. */
+static bool is_name(const char *text)
+{
+    for (const char *c = text; *c != '\0'; c++)
+        if ((unsigned char)*c <= ' ' || (unsigned char)*c >= 0x7f ||
+            ((c == text || c[-1] == '/') && (*c == '.' || *c == '/')))
+            return false;
+    return text[0] != '\0' && text[strlen(text) - 1] != '/';
+}
+
+/* Add an entry for the manifest with a digest. Takes the name, which may be NULL. */
+static void add_entry(const struct gguf_store_search *search, struct gguf_model_list *index,
+                      char *name, const char *digest, const char *folder)
+{
+    char *path = blob_path(search, digest, '/', folder);
+    const bool is_bad = !path && errno == EINVAL;
+    struct gguf_listed_model *entry;
+
+    entry = gguf_store_add(index, name, is_bad ? strdup("") : path);
+    if (is_bad)
+        gguf_store_refuse(entry, BAD_DIGEST, digest);
+}
+
+/* Add the manifests of an index. `path` is of its file, `outer` the name of an index in an index.
+ */
+static int add_index(struct gguf_store_search *search, const char *path, const char *outer,
+                     int depth, struct gguf_model_list *index)
+{
+    cJSON *json = gguf_store_read_json(search, path);
+    const int error = errno;
+    const cJSON *row;
+
+    cJSON_ArrayForEach(row, cJSON_GetObjectItemCaseSensitive(json, "manifests"))
+    {
+        const char *digest = gguf_store_string(row, "digest");
+        const char *reference =
+            gguf_store_string(cJSON_GetObjectItemCaseSensitive(row, "annotations"),
+                              "org.opencontainers.image.ref.name");
+        char *name = gguf_store_text("%s%s%s", outer, outer[0] != '\0' ? "/" : "",
+                                     is_name(reference) ? reference : digest);
+        char *file = strstr(gguf_store_string(row, "mediaType"), ".index.")
+                         ? blob_path(search, digest, '/', "blobs")
+                         : NULL;
+
+        if (file && name && depth < 4) {
+            add_index(search, file, name, depth + 1, index);
+            free(name);
+        } else {
+            add_entry(search, index, name, digest, "blobs");
+        }
+        free(file);
+    }
+    cJSON_Delete(json);
+    return json ? 0 : -error;
+}
+
+static int oci_index(struct gguf_store_search *search, struct gguf_model_list *index)
+{
+    char *path = gguf_store_text("%s/index.json", search->root);
+    const int result = path ? add_index(search, path, "", 0, index) : -ENOMEM;
+
+    free(path);
+    return result;
+}
+
+static bool oci_key(const char *name, char *out, size_t room)
+{
+    return (size_t)snprintf(out, room, "%s", name) < room;
+}
+
+static int oci_load(struct gguf_store_search *search, const struct gguf_listed_model *entry,
+                    const char *wanted)
+{
+    (void)wanted;
+    return load(search, entry, '/');
+}
+
+const struct gguf_store_kind gguf_oci_store = {
+    .prefix = "oci:",
+    .form = "DIR[:REFERENCE]",
+    .needs_path = true,
+    .key = oci_key,
+    .index = oci_index,
+    .load = oci_load,
+};
+
+/* ---- Docker Model Runner ---- */
+
+#define DOCKER_HUB "docker.io/"
+
+static bool docker_key(const char *name, char *out, size_t room)
+{
+    if (gguf_text_starts_with(name, DOCKER_HUB))
+        name += strlen(DOCKER_HUB);
+    return (size_t)snprintf(out, room, "%s%s", strchr(name, '/') || name[0] == '\0' ? "" : "ai/",
+                            name) < room &&
+           (out[0] == '\0' || gguf_store_add_tag(out, room));
+}
+
+static int docker_index(struct gguf_store_search *search, struct gguf_model_list *index)
+{
+    char *path = gguf_store_text("%s/models.json", search->root);
+    cJSON *json = gguf_store_read_json(search, path);
+    const int error = errno;
+    const cJSON *row, *tag;
+
+    free(path);
+    cJSON_ArrayForEach(row, cJSON_GetObjectItemCaseSensitive(json, "models"))
+    {
+        const char *id = gguf_store_string(row, "id");
+
+        cJSON_ArrayForEach(tag, cJSON_GetObjectItemCaseSensitive(row, "tags"))
+        {
+            char name[MAX_NAME_BYTES];
+
+            if (cJSON_IsString(tag) && is_name(tag->valuestring) &&
+                docker_key(tag->valuestring, name, sizeof name))
+                add_entry(search, index, strdup(name), id, "manifests");
+        }
+    }
+    cJSON_Delete(json);
+    return json ? 0 : -error;
+}
+
+const struct gguf_store_kind gguf_docker_store = {
+    .prefix = "docker:",
+    .form = "[ORG/]NAME[:TAG]",
+    .places = (const struct gguf_store_place[]){{"MODELS_PATH", ""},
+                                                {"HOME", "/.docker/models"},
+                                                {NULL, NULL}},
+    .inside = "models",
+    .key = docker_key,
+    .index = docker_index,
+    .load = oci_load,
+};
