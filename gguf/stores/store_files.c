@@ -1,4 +1,4 @@
-/* Stores of plain files: the cache of Hugging Face's hub, llama.cpp's, and LM Studio's. */
+/* Repositories: folders with files of models. The cache of Hugging Face's hub, and llama.cpp's. */
 #include "gguf/stores/store_parts.h"
 #include "gguf/support/model_paths.h"
 #include "gguf/support/shard_names.h"
@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 enum { MAX_FOLDERS = 2000, MAX_DEPTH = 6, MAX_NAME_BYTES = 300 };
 
@@ -61,7 +60,7 @@ static bool split(const char *name, struct repository *parts)
            (!at || is_safe(parts->revision)) && (!colon || is_safe(parts->tag));
 }
 
-static bool repository_key(const char *name, char *out, size_t room)
+bool gguf_store_repository_key(const char *name, char *out, size_t room)
 {
     struct repository parts;
 
@@ -278,9 +277,8 @@ static void refuse_choice(struct gguf_listed_model *model, const struct files *f
         gguf_store_refuse(model, "has no GGUF file");
 }
 
-/* Add the models in a repository's folder: all, or the one that `wanted` names. */
-static int load_folder(struct gguf_store_search *search, const char *folder, const char *repository,
-                       const char *wanted, const char *const *defaults)
+int gguf_store_load_folder(struct gguf_store_search *search, const char *folder,
+                           const char *repository, const char *wanted, const char *const *defaults)
 {
     struct files files = {.search = search};
     const struct gguf_listed_file *found = NULL;
@@ -436,7 +434,7 @@ static int hub_load(struct gguf_store_search *search, const struct gguf_listed_m
     int result = 0;
 
     if (snapshot)
-        result = load_folder(search, snapshot, entry->name, wanted, defaults);
+        result = gguf_store_load_folder(search, snapshot, entry->name, wanted, defaults);
     else
         gguf_store_refuse(gguf_store_add(found, strdup(entry->name), strdup(entry->path)),
                           "the cache %s has no such revision of it", search->root);
@@ -466,7 +464,7 @@ const struct gguf_store_kind gguf_hub_store = {
     .places = (const struct gguf_store_place[]){HUB_PLACES},
     .inside = "hub",
     .is_confined = true,
-    .key = repository_key,
+    .key = gguf_store_repository_key,
     .index = hub_index,
     .load = hub_load,
 };
@@ -476,89 +474,7 @@ const struct gguf_store_kind gguf_llama_hub_store = {
     .form = REPOSITORY_FORM,
     .places = (const struct gguf_store_place[]){{"LLAMA_CACHE", ""}, HUB_PLACES},
     .is_confined = true,
-    .key = repository_key,
+    .key = gguf_store_repository_key,
     .index = hub_index,
     .load = hub_load,
-};
-
-/* ---- LM Studio: PUBLISHER/REPOSITORY/FILE ---- */
-
-/*
- * Return the folders of models below LM Studio's homes: what "downloadsFolder" of the settings
- * names, or models/.
- */
-static char *lm_studio_roots(void)
-{
-    const struct gguf_store_search search = {.access = &gguf_direct_access};
-    const char *user = getenv("HOME");
-    char *pointer = gguf_store_text("%s/.lmstudio-home-pointer", user ? user : "");
-    char *homes[] = {gguf_store_read(&search, pointer),
-                     gguf_store_text("%s/.lmstudio", user ? user : ""),
-                     gguf_store_text("%s/.cache/lm-studio", user ? user : "")};
-    char *roots = strdup("");
-
-    for (size_t i = 0; i < sizeof homes / sizeof *homes && roots; i++) {
-        char *path, *longer;
-        const char *folder;
-        cJSON *settings;
-
-        if (!homes[i])
-            continue;
-        homes[i][strcspn(homes[i], "\r\n")] = '\0';
-        path = gguf_store_text("%s/settings.json", homes[i]);
-        settings = gguf_store_read_json(&search, path);
-        folder = gguf_store_string(settings, "downloadsFolder");
-        longer = folder[0] == '/' && access(folder, F_OK) == 0
-                     ? gguf_store_text("%s%s\n", roots, folder)
-                     : gguf_store_text("%s%s/models\n", roots, homes[i]);
-        cJSON_Delete(settings);
-        free(path);
-        free(homes[i]);
-        free(roots);
-        roots = longer;
-    }
-    free(pointer);
-    return roots;
-}
-
-static int lm_studio_index(struct gguf_store_search *search, struct gguf_model_list *index)
-{
-    struct gguf_folder publishers = {0};
-    const int result = search->access->list(search->access->argument, search->root, &publishers);
-
-    for (size_t i = 0; result == 0 && i < publishers.n_entries; i++) {
-        const char *publisher = publishers.entries[i].name;
-        char *path = gguf_store_text("%s/%s", search->root, publisher);
-        const struct gguf_folder *folder = gguf_store_list_folder(search, path);
-
-        for (size_t j = 0; j < folder->n_entries; j++)
-            if (folder->entries[j].is_folder || folder->entries[j].is_link)
-                gguf_store_add(index, gguf_store_text("%s/%s", publisher, folder->entries[j].name),
-                               gguf_store_text("%s/%s", path, folder->entries[j].name));
-        free(path);
-    }
-    gguf_folder_free(&publishers);
-    return result;
-}
-
-static bool lm_studio_key(const char *name, char *out, size_t room)
-{
-    return repository_key(name, out, room) && (name[0] == '\0' || strchr(out, '/')) &&
-           !strchr(name, '@');
-}
-
-static int lm_studio_load(struct gguf_store_search *search, const struct gguf_listed_model *entry,
-                          const char *wanted)
-{
-    return load_folder(search, entry->path, entry->name, wanted, NULL);
-}
-
-const struct gguf_store_kind gguf_lm_studio_store = {
-    .prefix = "lmstudio:",
-    .form = "PUBLISHER/REPOSITORY[/FILE][:TAG]",
-    .roots = lm_studio_roots,
-    .inside = "models",
-    .key = lm_studio_key,
-    .index = lm_studio_index,
-    .load = lm_studio_load,
 };

@@ -117,3 +117,13 @@ bool gguf_store_is_partial(const char *name);
 
 /* Append ":latest" to a name without a tag. Returns false if there is no room. */
 bool gguf_store_add_tag(char *name, size_t room);
+
+/* The key of ORG/NAME[/FILE][@REVISION][:TAG]: ORG/NAME. */
+bool gguf_store_repository_key(const char *name, char *out, size_t room);
+
+/*
+ * Add the models in a repository's folder: all, or the one that `wanted` names. Without a tag in
+ * it, `defaults` are tried in order. Returns 0 or -ENOMEM.
+ */
+int gguf_store_load_folder(struct gguf_store_search *search, const char *folder,
+                           const char *repository, const char *wanted, const char *const *defaults);

@@ -10,7 +10,8 @@
  *   oci:DIR[:REFERENCE]                   an image layout
  *
  * A store is looked for where its program keeps it. PREFIX:DIR[:NAME] is one in a folder, if DIR
- * begins with "/", "./" or "../". After ORG/NAME, /FILE names a file, and TAG is a part of its name.
+ * begins with "/", "./" or "../". After ORG/NAME, /FILE names a file, and TAG is a part of its
+ * name.
  */
 #pragma once
 
