@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22 /* Linux 5.14; older C libraries do not define it */
@@ -109,26 +108,4 @@ struct gguf_pieces gguf_source_find_pieces(const struct gguf_source *source, uin
     if (source->kind->find_pieces)
         return source->kind->find_pieces(source, offset);
     return (struct gguf_pieces){.path = source->path, .offset = offset, .n_files = 1};
-}
-
-int gguf_source_prefetch(const struct gguf_source *source, uint64_t offset, size_t n_bytes)
-{
-    uint8_t bytes[GGUF_LENT_BYTES];
-    int result = 0;
-
-    if (source->mapping) {
-        /* This reads pages that are not in memory; EFAULT means that one cannot be read. */
-        if (madvise((void *)(uintptr_t)(source->mapping + offset), n_bytes, MADV_POPULATE_READ) ==
-            0)
-            return 0;
-        if (errno != EINVAL) /* Linux before 5.14 does not know it */
-            return errno == EFAULT ? -EIO : -errno;
-    }
-    for (size_t at = 0; result == 0 && at < n_bytes; at += sizeof bytes) {
-        const size_t left = n_bytes - at;
-
-        result =
-            gguf_source_read(source, offset + at, left < sizeof bytes ? left : sizeof bytes, bytes);
-    }
-    return result;
 }

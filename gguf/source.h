@@ -139,11 +139,6 @@ int gguf_source_lend(const struct gguf_source *source, uint64_t offset, size_t n
  */
 struct gguf_pieces gguf_source_find_pieces(const struct gguf_source *source, uint64_t offset);
 
-/*
- * Bring n_bytes at `offset` into the system's cache. -EIO if they cannot be read.
- */
-int gguf_source_prefetch(const struct gguf_source *source, uint64_t offset, size_t n_bytes);
-
 /* The kinds that are files of their own. */
 
 /* A complete file, mapped as a whole. Fits every path. */

@@ -300,8 +300,6 @@ static const struct gguf_option rows[] = {
      CALL(take_notify_fd), FOR(MOUNT)},
 
     HEADING("Speed and memory of a mount"),
-    {"prefetch", NULL, "load the model into memory in the background", SET(ON, mount.prefetch),
-     FOR(MOUNT)},
     {"direct_io", NULL, "do not cache file contents in the kernel", SET(ON, mount.direct_io),
      FOR(MOUNT)},
     {"threads", "N", "serve with at most N threads", SET(UINT32, mount.max_threads),

@@ -4,7 +4,6 @@
 #include "fs/mount/daemon.h"
 #include "fs/mount/events.h"
 #include "fs/mount/log.h"
-#include "fs/mount/prefetch.h"
 #include "fs/mount/requests.h"
 #include "fs/mount/server.h"
 #include "fs/mount/session_io.h"
@@ -27,8 +26,6 @@ struct session {
     struct fs_mountpoint mountpoint;
     struct fuse_session *fuse;
     struct fs_server server;
-    struct fs_prefetch prefetch;
-    bool prefetches;
     sigset_t signals; /* the signal mask to serve with */
 };
 
@@ -181,9 +178,6 @@ static int serve_requests(void *argument)
 
     if (fuse_set_signal_handlers(session->fuse) != 0)
         return EX_OSERR;
-    /* Its thread blocks signals, which reach this one. */
-    if (session->prefetches)
-        fs_prefetch_start(&session->prefetch, session->server.tree->model);
     sigprocmask(SIG_SETMASK, &session->signals, NULL);
     if (options->single_threaded)
         result = fuse_session_loop(session->fuse);
@@ -192,7 +186,6 @@ static int serve_requests(void *argument)
     fuse_session_exit(session->fuse); /* libfuse has forgotten it; slow requests are given up */
     fs_request_workers_end(&session->server.workers);
     fs_changes_stop(&session->server.changes);
-    fs_prefetch_stop(&session->prefetch);
     fuse_remove_signal_handlers(session->fuse);
     fs_changes_end(&session->server.changes);
     fs_read_failures_end(&session->server.failures);
@@ -245,7 +238,6 @@ static int run(struct session *session)
     if (status != EX_OK)
         return status;
     fs_events_open(options->foreground);
-    session->prefetches = options->prefetch && fs_prefetch_fits(session->mount->files);
     return fs_daemon_run(
         &(struct fs_daemon){
             .model = model,

@@ -59,7 +59,6 @@ COVERED_BY = {
     "fs/mount/log.c": "test_logs",
     "fs/mount/mount_table.c": "test_status/test_strange_names",
     "fs/mount/mountpoint.c": "test_mountpoint/test_swapped",
-    "fs/mount/prefetch.c": "test_loading",
     "fs/mount/read_failures.c": "test_faults",
     "fs/mount/requests.c": "test_read",
     "fs/mount/requirements.c": "test_containers/test_device_that_the_control_group_denies",

@@ -231,10 +231,10 @@ class TestParts(PartsTestCase):
                 self.assertTrue(data == file.read(), info["name"])
 
     def test_in_the_background(self):
-        """The daemon keeps the parts open, with all options about memory."""
+        """The daemon keeps the parts open, with and without its cache."""
         model = OldFile.make(b"lmgg", 0, F16, 4)
         paths = self.write_parts("model.bin", model, 2)
-        for i, options in enumerate([[], ["-o", "prefetch"]]):
+        for i, options in enumerate([[], ["-o", "direct_io"]]):
             mountpoint = self.new_mountpoint(f"mnt{i}")
             self.mount_in_background(*options, paths[1], mountpoint)
             with open(os.path.join(mountpoint, "tensors", "output.weight", "raw"), "rb") as file:

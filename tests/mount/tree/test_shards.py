@@ -85,7 +85,7 @@ class TestTree(ShardsTestCase):
 
     def test_in_the_background(self):
         """The daemon closes inherited descriptors, but not its shards."""
-        for i, options in enumerate([[], ["-o", "prefetch"]]):
+        for i, options in enumerate([[], ["-o", "direct_io"]]):
             self.mountpoint = self.new_mountpoint(f"mnt{i}")
             with open(os.devnull, "rb") as inherited:
                 self.mount_in_background(*options, self.paths[1], self.mountpoint,

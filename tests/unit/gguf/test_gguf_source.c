@@ -57,7 +57,7 @@ static void collect(void *argument, uint64_t at, const uint8_t *lent, size_t n_b
         collector->longest = n_bytes;
 }
 
-/* Check that a source of any kind gives `bytes`, read, lent and prefetched, and no byte more. */
+/* Check that a source of any kind gives `bytes`, read and lent, and no byte more. */
 static void expect_bytes(const struct gguf_file *file)
 {
     const struct gguf_source *source = &file->source;
@@ -80,7 +80,6 @@ static void expect_bytes(const struct gguf_file *file)
         else
             cr_expect_leq(collector.longest, GGUF_LENT_BYTES);
     }
-    cr_expect_eq(gguf_source_prefetch(source, 0, N_BYTES), 0);
     cr_expect_eq(gguf_file_read(file, N_BYTES - 1, 2, out), -EIO);
     cr_expect(gguf_source_has(source, 0, N_BYTES));
     cr_expect_not(gguf_source_has(source, 1, N_BYTES));
