@@ -138,10 +138,6 @@ class TestKinds(TokenizerTestCase):
                     self.assertEqual(tokenizer.encode(text, add_special_tokens=False).ids,
                                      processor.encode(text), f"{model}: {text!r}")
 
-    def test_unigram(self):
-        for is_space_merged in (True, False):
-            self.compare(vocabularies.unigram(self.path, is_space_merged))
-
     def test_wordpiece(self):
         for is_lowered in (True, False):
             self.compare(vocabularies.wordpiece(self.path, is_lowered))

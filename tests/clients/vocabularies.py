@@ -96,46 +96,6 @@ def raw(path, kind, pre, seed=3):
                   bos_token_id=2, eos_token_id=1)
 
 
-def charsmap(replacements):
-    """SentencePiece's table of replacements, a double-array trie; a block of units for each node."""
-    nodes, strings = [{}], b""
-    values = {}
-    for source, target in replacements.items():
-        at = 0
-        for byte in source.encode():
-            if byte not in nodes[at]:
-                nodes[at][byte] = len(nodes)
-                nodes.append({})
-            at = nodes[at][byte]
-        values[at] = len(strings)
-        strings += target.encode() + b"\0"
-    units = [0] * (256 * len(nodes))
-    for node, children in enumerate(nodes):
-        base = 256 * node
-        if node in values:
-            units[base] = 1 << 31 | values[node]
-        for byte, child in children.items():
-            at = base ^ byte
-            units[at] = byte | (at ^ 256 * child) << 10 | (child in values) << 8
-    raw_units = struct.pack(f"<{len(units)}I", *units)
-    return list(struct.pack("<I", len(raw_units)) + raw_units + strings)
-
-
-def unigram(path, is_space_merged=True, seed=4):
-    common = [word for text in _marked(seed, 2000) for word in text.replace(MARK, " " + MARK).split()
-              if max(word) < "\u0400" or max(word) == MARK]
-    names, trained = _train(models.Unigram(), trainers.UnigramTrainer(vocab_size=2000, show_progress=False),
-                            common)
-    scores = dict(_model_of(trained)["vocab"])
-    table = charsmap({"\t": " ", "\n": " ", "\xa0": " ", "\u3000": " ", "A": "a", "\ufb01": "fi",
-                      "\u2026": "...", "\xb2": "2", "\u200b": ""})
-    return _write(path, "t5", ["<pad>", "</s>", "<unk>"] + names,
-                  [CONTROL, CONTROL, UNKNOWN] + [NORMAL] * len(names),
-                  scores=[0.0] * 3 + [scores[name] for name in names],
-                  precompiled_charsmap=table, add_space_prefix=True,
-                  remove_extra_whitespaces=is_space_merged, eos_token_id=1, unknown_token_id=2)
-
-
 def wordpiece(path, is_lowered=True, seed=5):
     names, _ = _train(models.WordPiece(unk_token="[UNK]"),
                       trainers.WordPieceTrainer(vocab_size=4000, show_progress=False),

@@ -10,6 +10,7 @@
  */
 #include "contrib/runner/engine/engine.h"
 #include "contrib/runner/tokenizer/tokenizer.h"
+#include "contrib/runner/tokenizer/tokenizer_kinds.h"
 #include "contrib/runner/tree/open_tree.h"
 #include "dequant/kernels.h"
 #include "dequant/types.h"
@@ -424,7 +425,7 @@ static void use_tokenizer(const struct run_metadata *metadata, const char *input
         run_tokenizer_is_hidden(tokenizer, id);
         run_tokenizer_is_end(tokenizer, id);
     }
-    run_tokenizer_find(tokenizer, "<s>");
+    run_vocabulary_find(&tokenizer->vocabulary, "<s>", strlen("<s>"));
     FUZZ_CHECK(run_tokenizer_note(tokenizer) && run_tokenizer_special(tokenizer), "no note");
     tokenize(tokenizer, usual, sizeof usual - 1);
     if (mark) {

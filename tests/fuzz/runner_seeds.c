@@ -361,9 +361,6 @@ const struct runner_seed runner_seeds[] = {
                                      "\"\\u2581t\"],\"tokenizer.ggml.cls_token_id\":1,"
                                      "\"tokenizer.ggml.seperator_token_id\":2,"
                                      "\"tokenizer.ggml.unknown_token_id\":0" END "> the there"},
-    {"unigram", VOCABULARY("t5") "[\"<pad>\",\"</s>\",\"<unk>\",\"\\u2581\",\"\\u2581the\",\"re\"],"
-                                 "\"tokenizer.ggml.scores\":[0,0,0,-2,-3,-4],"
-                                 "\"tokenizer.ggml.token_type\":[3,3,2,1,1,1]" END "> the there"},
     {"world",
      VOCABULARY("rwkv") "[\"<s>\",\"\\\\x00\",\"t\",\"the\",\" the\",\"\\\\n\"]" END "> the the\n"},
     {"plamo", VOCABULARY("plamo2") "[\"<|plamo:unk|>\",\"<0x41>\",\"the\",\"there\"],"

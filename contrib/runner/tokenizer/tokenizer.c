@@ -16,9 +16,13 @@
 /* Longer added tokens are never matched. */
 #define MAX_ADDED_BYTES 512
 
-static const struct run_tokenizer_kind *const kinds[] = {
-    &run_kind_llama, &run_kind_gpt2, &run_kind_gemma4, &run_kind_bert,
-    &run_kind_t5,    &run_kind_rwkv, &run_kind_plamo2, NULL};
+static const struct run_tokenizer_kind *const kinds[] = {&run_kind_llama,
+                                                         &run_kind_gpt2,
+                                                         &run_kind_gemma4,
+                                                         &run_kind_bert,
+                                                         &run_kind_rwkv,
+                                                         &run_kind_plamo2,
+                                                         NULL};
 
 void run_tokenizer_add_note(struct run_tokenizer *tokenizer, const char *format, ...)
 {
@@ -262,11 +266,6 @@ bool run_tokenizer_is_hidden(const struct run_tokenizer *tokenizer, int32_t id)
 bool run_tokenizer_is_end(const struct run_tokenizer *tokenizer, int32_t id)
 {
     return is_token(tokenizer, id) && tokenizer->marks[id] & RUN_MARK_END;
-}
-
-int32_t run_tokenizer_find(const struct run_tokenizer *tokenizer, const char *text)
-{
-    return run_vocabulary_find(&tokenizer->vocabulary, text, strlen(text));
 }
 
 int run_tokenizer_show(const struct run_tokenizer *tokenizer, int32_t id, bool is_control_shown,

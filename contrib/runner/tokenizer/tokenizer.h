@@ -86,9 +86,6 @@ bool run_tokenizer_is_hidden(const struct run_tokenizer *tokenizer, int32_t id);
 /* Return true if this token ends the model's answer: the end of a text, turn or message. */
 bool run_tokenizer_is_end(const struct run_tokenizer *tokenizer, int32_t id);
 
-/* Return the token with that text, in the vocabulary's notation, or RUN_NO_TOKEN. */
-int32_t run_tokenizer_find(const struct run_tokenizer *tokenizer, const char *text);
-
 /* Return true if encoding adds a space before the text that the first token does not show. */
 bool run_tokenizer_adds_space(const struct run_tokenizer *tokenizer);
 

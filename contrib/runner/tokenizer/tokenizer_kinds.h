@@ -62,7 +62,6 @@ extern const struct run_tokenizer_kind run_kind_llama;
 extern const struct run_tokenizer_kind run_kind_gpt2;
 extern const struct run_tokenizer_kind run_kind_gemma4;
 extern const struct run_tokenizer_kind run_kind_bert;
-extern const struct run_tokenizer_kind run_kind_t5;
 extern const struct run_tokenizer_kind run_kind_rwkv;
 extern const struct run_tokenizer_kind run_kind_plamo2;
 extern const struct run_tokenizer_kind run_kind_bytes; /* not in the table */

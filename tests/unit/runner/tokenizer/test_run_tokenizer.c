@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "contrib/runner/tokenizer/tokenizer_kinds.h"
 #include "tests/unit/gguf/model_file.h"
 #include "tests/unit/runner/run_vocabularies.h"
 
@@ -210,54 +211,18 @@ Test(run_tokenizer, wordpiece)
     run_tokenizer_close(tokenizer);
 }
 
-/* Scores: "a" -1, "b" -1, "ab" -1.5, "bb" -5, unknown characters 10 below the lowest. */
-#define UNIGRAM                                                                                    \
-    "\"tokenizer.ggml.tokens\":[\"<pad>\",\"</s>\",\"<unk>\",\"▁\",\"a\",\"b\",\"ab\",\"bb\"],"  \
-    "\"tokenizer.ggml.token_type\":[3,3,2,1,1,1,1,1],"                                             \
-    "\"tokenizer.ggml.scores\":[0,0,0,-1,-1,-1,-1.5,-5]"
-
-Test(run_tokenizer, unigram)
+/* Scores: "a" -1, "b" -1, "ab" -1.5, "bb" -5. */
+Test(run_tokenizer, plamo_takes_the_highest_sum)
 {
-    struct run_tokenizer *tokenizer = vocabulary_accept(
-        "{\"tokenizer.ggml.model\":\"t5\"," UNIGRAM ",\"tokenizer.ggml.add_space_prefix\":true,"
-        "\"tokenizer.ggml.remove_extra_whitespaces\":true}");
+    struct run_tokenizer *tokenizer =
+        vocabulary_accept("{\"tokenizer.ggml.model\":\"plamo2\",\"tokenizer.ggml.tokens\":[\"<pad>"
+                          "\",\"</s>\",\"<unk>\","
+                          "\"▁\",\"a\",\"b\",\"ab\",\"bb\",\"<0x78>\"],"
+                          "\"tokenizer.ggml.token_type\":[3,3,2,1,1,1,1,1,6],"
+                          "\"tokenizer.ggml.scores\":[0,0,0,-1,-1,-1,-1.5,-5,0]}");
 
-    vocabulary_expect(tokenizer, "abb", 0, "3 6 5");
-    vocabulary_expect_ids(tokenizer, "  ab   b ", 9, 0, "3 6 3 5");
-    vocabulary_expect_ids(tokenizer, "axyb", 4, 0, "3 4 2 5");
-    vocabulary_expect_ids(tokenizer, "a", 1, RUN_ENCODE_BOS_EOS, "3 4 1");
-    run_tokenizer_close(tokenizer);
-
-    tokenizer = vocabulary_accept("{\"tokenizer.ggml.model\":\"plamo2\"," UNIGRAM "}");
     vocabulary_expect(tokenizer, "abb", 0, "6 5");
-    run_tokenizer_close(tokenizer);
-}
-
-/* A table with one character, "x", whose leaf points to its replacement, "ab". */
-Test(run_tokenizer, precompiled_charsmap)
-{
-    enum { N_UNITS = 256 };
-    static char text[8192];
-    unsigned char bytes[4 + 4 * N_UNITS + 3] = {0, 4};
-    struct run_tokenizer *tokenizer;
-    size_t at;
-
-    /*
-     * Children of the root are at the index of their byte. "x" (78) is a leaf with its value at 78
-     * ^ 1.
-     */
-    bytes[4 + 4 * 'x'] = 'x';
-    bytes[4 + 4 * 'x' + 1] = 1 | 1 << 2;
-    memcpy(bytes + 4 + 4 * N_UNITS, "ab", 3);
-    at = (size_t)snprintf(text, sizeof text,
-                          "{\"tokenizer.ggml.model\":\"t5\"," UNIGRAM
-                          ",\"tokenizer.ggml.precompiled_charsmap\":[");
-    for (size_t i = 0; i < sizeof bytes; i++)
-        at += (size_t)snprintf(text + at, sizeof text - at, i > 0 ? ",%u" : "%u", bytes[i]);
-    snprintf(text + at, sizeof text - at, "]}");
-    tokenizer = vocabulary_accept(text);
-    vocabulary_expect_ids(tokenizer, "xb", 2, 0, "6 5");
-    vocabulary_expect_ids(tokenizer, "bxy", 3, 0, "5 6 2");
+    vocabulary_expect(tokenizer, "axb", 0, "4 8 5");
     run_tokenizer_close(tokenizer);
 }
 
@@ -398,9 +363,9 @@ Test(run_tokenizer, invalid_ids)
         cr_expect_not(run_tokenizer_is_hidden(tokenizer, ids[i]));
         cr_expect_not(run_tokenizer_is_end(tokenizer, ids[i]));
     }
-    cr_expect_eq(run_tokenizer_find(tokenizer, "▁ab"), 10);
-    cr_expect_eq(run_tokenizer_find(tokenizer, ""), RUN_NO_TOKEN);
-    cr_expect_eq(run_tokenizer_find(tokenizer, "▁abc"), RUN_NO_TOKEN);
+    cr_expect_eq(run_vocabulary_find(&tokenizer->vocabulary, "▁ab", strlen("▁ab")), 10);
+    cr_expect_eq(run_vocabulary_find(&tokenizer->vocabulary, "", strlen("")), RUN_NO_TOKEN);
+    cr_expect_eq(run_vocabulary_find(&tokenizer->vocabulary, "▁abc", strlen("▁abc")), RUN_NO_TOKEN);
     run_tokenizer_close(tokenizer);
     run_tokenizer_close(NULL);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "contrib/runner/tokenizer/tokenizer_kinds.h"
 #include "tests/unit/gguf/model_file.h"
 #include "tests/unit/runner/run_vocabularies.h"
 
@@ -158,7 +159,7 @@ Test(run_tokenizer_fixtures, special_tokens)
     if (!tokenizer)
         return;
     special = run_tokenizer_special(tokenizer);
-    end = run_tokenizer_find(tokenizer, "<|end|>");
+    end = run_vocabulary_find(&tokenizer->vocabulary, "<|end|>", strlen("<|end|>"));
     cr_expect_eq(special->bos, 1);
     cr_expect_eq(special->eos, 32000);
     cr_expect_eq(special->eot, end);
