@@ -14,8 +14,11 @@ void gguf_close(struct gguf_model *model)
 {
     if (!model)
         return;
-    for (uint32_t i = 0; i < model->n_files; i++)
+    for (uint32_t i = model->n_borrowed_files; i < model->n_files; i++)
         gguf_file_close(&model->files[i]);
+    for (size_t i = 0; i < model->n_owned; i++)
+        gguf_close(model->owned[i]);
+    free(model->owned);
     for (size_t i = 0; i < model->n_allocated; i++)
         free(model->allocated[i]);
     free(model->allocated);
@@ -212,8 +215,9 @@ uint64_t gguf_offset_to_report(const struct gguf_model *model, uint32_t file_ind
     const struct gguf_source *file = &model->files[file_index].source;
     const struct gguf_pieces pieces = gguf_source_find_pieces(file, offset);
 
-    report->path =
-        strcmp(pieces.path, file->path) == 0 ? gguf_path_to_report(model, file_index) : pieces.path;
+    report->path = !pieces.path || strcmp(pieces.path, file->path) == 0
+                       ? gguf_path_to_report(model, file_index)
+                       : pieces.path;
     return pieces.offset;
 }
 

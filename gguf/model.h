@@ -102,6 +102,11 @@ struct gguf_model {
     uint64_t n_converted;
     const char *gguf_remark; /* whether current programs run the exported GGUF file; may be NULL */
 
+    /* A composition, see gguf/compose.h: the first files and other models that it reads. */
+    uint32_t n_borrowed_files;
+    struct gguf_model **owned; /* closed with it */
+    size_t n_owned;
+
     uint64_t names_bytes;     /* of all names that were read, see gguf_add_name_bytes() */
     struct gguf_usage before; /* by the files of the model that were parsed before this one */
 

@@ -65,7 +65,7 @@ struct gguf_source_kind {
 
 /* The place of a byte of a source, and of the bytes after it. */
 struct gguf_pieces {
-    const char *path; /* of the file; lives as long as the source */
+    const char *path; /* of the file; lives as long as the source; NULL: no file has these bytes */
     uint64_t offset;  /* in that file */
     /*
      * If n_files > 1, the data that begin there are in pieces of piece_bytes, taken in turn from as

@@ -253,6 +253,15 @@ static void warn_of_rotation(const struct gguf_model *model, struct gguf_report 
     report->path = NULL;
 }
 
+int gguf_validate_names(struct gguf_model *model, struct gguf_report *report)
+{
+    int result = check_keys(model, report);
+
+    if (result == 0)
+        result = check_tensor_names(model, report);
+    return result < 0 || report->n_errors == 0 ? result : report->first_error.code;
+}
+
 int gguf_finish_model(struct gguf_model *model, const struct gguf_open_options *options,
                       struct gguf_report *report)
 {

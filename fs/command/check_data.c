@@ -1,7 +1,7 @@
 #include "fs/command/check_data.h"
 
 #include "dequant/rows.h"
-#include "fs/tree/data/elements.h"
+#include "gguf/elements.h"
 #include "fs/tree/data/threads.h"
 
 #include <errno.h>
@@ -72,8 +72,8 @@ static int check_span(const struct work *work, const struct dequant_span *span, 
         return result;
     found->is_zero = found->is_zero && is_zero(chunk->bytes, span->blocks_bytes) &&
                      is_zero(headers, span->headers_bytes);
-    fs_decode_blocks(tensor, (struct dequant_row){headers, span->row_index}, chunk->bytes,
-                     chunk->values, span->n_blocks);
+    gguf_decode_blocks(tensor, (struct dequant_row){headers, span->row_index}, chunk->bytes,
+                       chunk->values, span->n_blocks);
     for (uint64_t i = 0; i < span->n_blocks; i++) {
         const uint64_t block = span->first_element / type->block_elements + i;
         const uint8_t *bytes = chunk->bytes + i * dequant_stride_bytes(type);

@@ -4,7 +4,7 @@
 #include "fs/command/model_input.h"
 #include "fs/command/tensor_choice.h"
 #include "fs/command/terminal.h"
-#include "fs/tree/data/elements.h"
+#include "gguf/elements.h"
 #include "fs/tree/facts/tensor_pairs.h"
 #include "fs/tree/views/importance.h"
 #include "gguf/support/arrays.h"
@@ -176,8 +176,8 @@ static int fail(const struct job *job, unsigned which, const struct gguf_tensor 
 /* Read numbers that must be finite and not negative. Returns 0, -EDOM, or the error of reading. */
 static int read_floats(const struct gguf_model *model, const struct gguf_tensor *tensor, float *out)
 {
-    const int result = fs_elements_read(
-        &(struct fs_elements){
+    const int result = gguf_elements_read(
+        &(struct gguf_elements){
             .model = model, .tensor = tensor, .type = dequant_type_by_id(DEQUANT_F32)},
         0, tensor->n_elements * sizeof *out, (char *)out);
 

@@ -1,7 +1,7 @@
 #include "fs/library/library.h"
 
 #include "dequant/kernels.h"
-#include "fs/tree/data/elements.h"
+#include "gguf/elements.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -118,7 +118,7 @@ int ggufs_decode(const struct ggufs_type *type, const void *stored, uint64_t row
 int ggufs_encode(const struct ggufs_type *type, const float *values, uint64_t row_elements,
                  uint64_t n_rows, void *out)
 {
-    const struct fs_elements of = {.type = row_of(type)};
+    const struct gguf_elements of = {.type = row_of(type)};
     uint64_t n;
     const int result = check_rows(type, type->can_encode, row_elements, n_rows, &n);
 
@@ -224,7 +224,7 @@ int ggufs_read(const struct ggufs_model *model, const struct ggufs_tensor *tenso
                enum ggufs_format format, uint64_t first, uint64_t n, void *out)
 {
     const struct gguf_tensor *stored = stored_of(model, tensor);
-    const struct fs_elements of = {
+    const struct gguf_elements of = {
         .model = model->model, .tensor = stored, .type = type_to_read(stored, format)};
 
     if (first > tensor->n_elements || n > tensor->n_elements - first)
@@ -237,9 +237,9 @@ int ggufs_read(const struct ggufs_model *model, const struct ggufs_tensor *tenso
     if (n == 0)
         return 0;
     return explain(model, tensor,
-                   fs_elements_read(&of, first / of.type->block_elements * of.type->block_bytes,
-                                    (size_t)(n / of.type->block_elements * of.type->block_bytes),
-                                    out));
+                   gguf_elements_read(&of, first / of.type->block_elements * of.type->block_bytes,
+                                      (size_t)(n / of.type->block_elements * of.type->block_bytes),
+                                      out));
 }
 
 int ggufs_read_stored(const struct ggufs_model *model, const struct ggufs_tensor *tensor,

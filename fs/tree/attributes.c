@@ -21,13 +21,18 @@ static void write_type(const struct fs_tree *tree, const struct gguf_tensor *ten
 static void write_offset(const struct fs_tree *tree, const struct gguf_tensor *tensor,
                          struct fs_sink *sink)
 {
-    fs_sink_unsigned(sink, fs_tensor_pieces(tree, tensor).offset);
+    const struct gguf_pieces pieces = fs_tensor_pieces(tree, tensor);
+
+    if (pieces.path)
+        fs_sink_unsigned(sink, pieces.offset);
 }
 
 static void write_file(const struct fs_tree *tree, const struct gguf_tensor *tensor,
                        struct fs_sink *sink)
 {
-    fs_sink_literal(sink, fs_tensor_pieces(tree, tensor).path);
+    const char *path = fs_tensor_pieces(tree, tensor).path;
+
+    fs_sink_literal(sink, path ? path : "");
 }
 
 static const struct {

@@ -177,20 +177,21 @@ const struct gguf_tensor *fs_arranged_tensor(const struct fs_arranged *arranged,
     return arranged->of.tensors[index];
 }
 
-static struct fs_elements elements_of(const struct gguf_model *model,
-                                      const struct fs_arranged *arranged, unsigned tensor)
+static struct gguf_elements elements_of(const struct gguf_model *model,
+                                        const struct fs_arranged *arranged, unsigned tensor)
 {
     const struct fs_arrangement *of = &arranged->of;
 
-    return (struct fs_elements){model, of->tensors[tensor], arranged->type, of->map, of->constant};
+    return (struct gguf_elements){model, of->tensors[tensor], arranged->type, of->map,
+                                  of->constant};
 }
 
 bool fs_arranged_is_stored(const struct fs_arranged *arranged, uint64_t *offset)
 {
     const struct fs_arrangement *of = &arranged->of;
-    const struct fs_elements elements = elements_of(NULL, arranged, 0);
+    const struct gguf_elements elements = elements_of(NULL, arranged, 0);
 
-    if (of->n_dims != 1 || of->stride[0] != 1 || !fs_elements_are_stored(&elements))
+    if (of->n_dims != 1 || of->stride[0] != 1 || !gguf_elements_are_stored(&elements))
         return false;
     *offset = of->first[0] * arranged->type->block_bytes;
     return true;
@@ -234,12 +235,12 @@ static int read_fibre(struct reading *reading, const struct fibre_element *from,
     const uint64_t at_once = stride < PIECE_ELEMENTS ? PIECE_ELEMENTS / stride : 1;
     struct fibre fibre = find_fibre(arranged, from->outer, from->number, from->at);
     char piece[PIECE_ELEMENTS * sizeof(float)], numbers[PIECE_ELEMENTS * sizeof(float)];
-    const struct fs_elements of = elements_of(reading->model, arranged, fibre.tensor);
+    const struct gguf_elements of = elements_of(reading->model, arranged, fibre.tensor);
     int result = 0;
 
     if (stride == 1)
-        return fs_elements_read_unchecked(&of, fibre.element * number_bytes + skip, length, out,
-                                          &reading->end_offset[fibre.tensor]);
+        return gguf_elements_read_unchecked(&of, fibre.element * number_bytes + skip, length, out,
+                                            &reading->end_offset[fibre.tensor]);
     fibre.element += skip / number_bytes * stride;
     skip %= number_bytes;
     while (result == 0 && length > 0) {
@@ -248,8 +249,8 @@ static int read_fibre(struct reading *reading, const struct fibre_element *from,
         const size_t n_bytes = (size_t)MIN(n * number_bytes - skip, length);
 
         result =
-            fs_elements_read_unchecked(&of, fibre.element * number_bytes, n_read * number_bytes,
-                                       piece, &reading->end_offset[fibre.tensor]);
+            gguf_elements_read_unchecked(&of, fibre.element * number_bytes, n_read * number_bytes,
+                                         piece, &reading->end_offset[fibre.tensor]);
         for (size_t i = 0; i < n; i++)
             memcpy(numbers + i * number_bytes, piece + i * stride * number_bytes, number_bytes);
         memcpy(out, numbers + skip, n_bytes);
@@ -275,7 +276,7 @@ static int read_fibres(struct reading *reading, const struct fibre_element *from
         last != of->which_dim && of->stride[last] >= width &&
         from->number % of->size[last] + n_fibres <= of->size[last]) {
         const struct fibre fibre = find_fibre(arranged, from->outer, from->number, from->at);
-        const struct fs_elements elements = elements_of(reading->model, arranged, fibre.tensor);
+        const struct gguf_elements elements = elements_of(reading->model, arranged, fibre.tensor);
 
         return fs_element_runs_read(
             &elements,

@@ -14,7 +14,7 @@
 #ifndef GGUFS_FS_ARRANGED_H
 #define GGUFS_FS_ARRANGED_H
 
-#include "fs/tree/data/elements.h"
+#include "gguf/elements.h"
 #include "gguf/model.h"
 
 #include <stddef.h>
@@ -35,8 +35,8 @@ struct fs_arrangement {
     uint64_t size[FS_MAX_DIMS];   /* in elements; size[which_dim] is 2 */
     uint64_t stride[FS_MAX_DIMS]; /* in stored elements */
     unsigned which_dim;
-    enum fs_map map; /* of each element */
-    float constant;  /* for the map */
+    enum gguf_map map; /* of each element */
+    float constant;    /* for the map */
 };
 
 /* A view that has been checked and prepared for reading. Any thread may read it. */

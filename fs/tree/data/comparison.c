@@ -1,6 +1,6 @@
 #include "fs/tree/data/comparison.h"
 
-#include "fs/tree/data/elements.h"
+#include "gguf/elements.h"
 #include "fs/tree/data/threads.h"
 
 #include <errno.h>
@@ -113,10 +113,10 @@ static void compare_piece(void *user, uint64_t index, void *in)
         struct fs_comparison chunk;
 
         for (slot->failed = 0; slot->failed < 2; slot->failed++) {
-            slot->result = fs_elements_read_unchecked(
-                &(struct fs_elements){.model = work->pair[slot->failed].model,
-                                      .tensor = work->pair[slot->failed].tensor,
-                                      .type = dequant_type_by_id(DEQUANT_F32)},
+            slot->result = gguf_elements_read_unchecked(
+                &(struct gguf_elements){.model = work->pair[slot->failed].model,
+                                        .tensor = work->pair[slot->failed].tensor,
+                                        .type = dequant_type_by_id(DEQUANT_F32)},
                 first * sizeof(float), n * sizeof(float),
                 (char *)(slot->values + slot->failed * CHUNK_ELEMENTS), &end_offsets[slot->failed]);
             if (slot->result < 0)

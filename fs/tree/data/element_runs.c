@@ -10,7 +10,7 @@
 
 /* Runs of whole blocks, lent by the file as one range of bytes. */
 struct block_runs {
-    const struct fs_elements *of;
+    const struct gguf_elements *of;
     const struct fs_element_runs *runs;
     size_t run_bytes;
     size_t pitch_bytes;
@@ -31,11 +31,11 @@ static void load_ahead(const uint8_t *bytes, size_t n_bytes)
 static void decode_runs(void *argument, uint64_t at, const uint8_t *bytes, size_t n_bytes)
 {
     struct block_runs *reading = argument;
-    const struct fs_elements *of = reading->of;
+    const struct gguf_elements *of = reading->of;
     const struct fs_element_runs *runs = reading->runs;
     const size_t n_blocks = runs->width / of->tensor->type->block_elements;
     const size_t out_bytes = runs->width * of->type->block_bytes;
-    const bool is_stored = fs_elements_are_stored(of);
+    const bool is_stored = gguf_elements_are_stored(of);
     /* Runs that are decoded together, because they are short. */
     const size_t at_once = ROOM_ELEMENTS / runs->width;
     float bounce[ROOM_ELEMENTS];
@@ -53,10 +53,10 @@ static void decode_runs(void *argument, uint64_t at, const uint8_t *bytes, size_
             memcpy(out + i * out_bytes, run, out_bytes);
             continue;
         }
-        fs_decode_blocks(of->tensor, (struct dequant_row){0}, run,
-                         bounce + n_decoded++ * runs->width, n_blocks);
+        gguf_decode_blocks(of->tensor, (struct dequant_row){0}, run,
+                           bounce + n_decoded++ * runs->width, n_blocks);
         if (n_decoded == at_once || i == runs->n_runs - 1) {
-            fs_encode_values(of, bounce, out, n_decoded * runs->width);
+            gguf_encode_values(of, bounce, out, n_decoded * runs->width);
             out += n_decoded * out_bytes;
             n_decoded = 0;
         }
@@ -64,7 +64,7 @@ static void decode_runs(void *argument, uint64_t at, const uint8_t *bytes, size_
 }
 
 /* Return true if the runs could be read together. */
-static bool read_block_runs(const struct fs_elements *of, const struct fs_element_runs *runs,
+static bool read_block_runs(const struct gguf_elements *of, const struct fs_element_runs *runs,
                             char *out, uint64_t *end_offset)
 {
     const struct gguf_source *file = &of->model->files[of->tensor->file_index].source;
@@ -89,7 +89,7 @@ static bool read_block_runs(const struct fs_elements *of, const struct fs_elemen
     return true;
 }
 
-int fs_element_runs_read(const struct fs_elements *of, const struct fs_element_runs *runs,
+int fs_element_runs_read(const struct gguf_elements *of, const struct fs_element_runs *runs,
                          char *out, uint64_t *end_offset)
 {
     const size_t number_bytes = of->type->block_bytes;
@@ -99,7 +99,7 @@ int fs_element_runs_read(const struct fs_elements *of, const struct fs_element_r
     if (read_block_runs(of, runs, out, end_offset))
         return 0;
     for (size_t i = 0; result == 0 && i < runs->n_runs; i++)
-        result = fs_elements_read_unchecked(of, (runs->first + i * runs->pitch) * number_bytes,
-                                            n_bytes, out + i * n_bytes, end_offset);
+        result = gguf_elements_read_unchecked(of, (runs->first + i * runs->pitch) * number_bytes,
+                                              n_bytes, out + i * n_bytes, end_offset);
     return result;
 }

@@ -2,7 +2,7 @@
 #ifndef GGUFS_FS_ELEMENT_RUNS_H
 #define GGUFS_FS_ELEMENT_RUNS_H
 
-#include "fs/tree/data/elements.h"
+#include "gguf/elements.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,9 +18,9 @@ struct fs_element_runs {
 
 /*
  * Write all elements of the runs to `out`, one run after the other. Runs of whole blocks, of up to
- * 1024 elements, are the fastest. Errors and *end_offset: see fs_elements_read_unchecked().
+ * 1024 elements, are the fastest. Errors and *end_offset: see gguf_elements_read_unchecked().
  */
-int fs_element_runs_read(const struct fs_elements *of, const struct fs_element_runs *runs,
+int fs_element_runs_read(const struct gguf_elements *of, const struct fs_element_runs *runs,
                          char *out, uint64_t *end_offset);
 
 #endif

@@ -1,7 +1,7 @@
 #include "fs/tree/data/statistics.h"
 
 #include "dequant/rows.h"
-#include "fs/tree/data/elements.h"
+#include "gguf/elements.h"
 #include "fs/tree/data/statistics_kernels.h"
 #include "fs/tree/data/threads.h"
 
@@ -241,10 +241,10 @@ static void measure_piece(void *user, uint64_t index, void *in)
         const uint64_t n = MIN(CHUNK_ELEMENTS, end - first);
         struct fs_statistics chunk;
 
-        slot->result = fs_elements_read_unchecked(
-            &(struct fs_elements){.model = work->model,
-                                  .tensor = work->tensor,
-                                  .type = dequant_type_by_id(DEQUANT_F32)},
+        slot->result = gguf_elements_read_unchecked(
+            &(struct gguf_elements){.model = work->model,
+                                    .tensor = work->tensor,
+                                    .type = dequant_type_by_id(DEQUANT_F32)},
             first * sizeof(float), n * sizeof(float), (char *)slot->values, &end_offset);
         if (slot->result < 0)
             return;

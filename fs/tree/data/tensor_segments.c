@@ -21,10 +21,10 @@ static int read_elements(const struct fs_image *image, const struct fs_segment *
                          char *out)
 {
     (void)interrupt;
-    return fs_elements_read(&(struct fs_elements){.model = image->model,
-                                                  .tensor = segment->both[0],
-                                                  .type = segment->both[1]},
-                            offset, length, out);
+    return gguf_elements_read(&(struct gguf_elements){.model = image->model,
+                                                      .tensor = segment->both[0],
+                                                      .type = segment->both[1]},
+                              offset, length, out);
 }
 
 static const struct gguf_file *file_of_elements(const struct fs_image *image,
@@ -39,9 +39,9 @@ int fs_image_add_elements(struct fs_image *image, const struct gguf_tensor *tens
     static const struct fs_segment_ops ops = {.read = read_elements, .source = file_of_elements};
     uint64_t size_bytes;
 
-    if (fs_elements_size(tensor, type, &size_bytes) < 0)
+    if (gguf_elements_size(tensor, type, &size_bytes) < 0)
         return -EOVERFLOW;
-    if (fs_elements_are_stored(&(struct fs_elements){.tensor = tensor, .type = type}))
+    if (gguf_elements_are_stored(&(struct gguf_elements){.tensor = tensor, .type = type}))
         return fs_image_add_data(image, tensor);
     return fs_image_add(image, (struct fs_segment){.ops = &ops, .both = {tensor, type}},
                         size_bytes);

@@ -3,14 +3,14 @@
 #define GGUFS_FS_TENSOR_SEGMENTS_H
 
 #include "fs/tree/data/arranged.h"
-#include "fs/tree/data/elements.h"
+#include "gguf/elements.h"
 #include "fs/tree/core/image.h"
 
 /* Add the tensor's data as stored. Its type must be known. */
 int fs_image_add_data(struct fs_image *image, const struct gguf_tensor *tensor);
 
 /*
- * Add the tensor's elements as data of a type, see fs/tree/data/elements.h. If the file stores them
+ * Add the tensor's elements as data of a type, see gguf/elements.h. If the file stores them
  * in this form, its bytes are the segment.
  */
 int fs_image_add_elements(struct fs_image *image, const struct gguf_tensor *tensor,

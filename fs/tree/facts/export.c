@@ -1,7 +1,7 @@
 #include "fs/tree/facts/export.h"
 
 #include "dequant/types.h"
-#include "fs/tree/data/elements.h"
+#include "gguf/elements.h"
 
 #include <errno.h>
 #include <string.h>
@@ -172,7 +172,7 @@ static int stored_bytes(const struct gguf_tensor *stored, const struct dequant_t
                         uint64_t *n_bytes)
 {
     if (type)
-        return fs_elements_size(stored, type, n_bytes);
+        return gguf_elements_size(stored, type, n_bytes);
     *n_bytes = stored->extent_bytes;
     return 0;
 }

@@ -23,7 +23,7 @@ struct gguf_pieces fs_tensor_pieces(const struct fs_tree *tree, const struct ggu
 {
     struct gguf_pieces pieces = gguf_source_find_pieces(
         &tree->model->files[tensor->file_index].source, tensor->file_offset);
-    const char *slash = strrchr(pieces.path, '/');
+    const char *slash = pieces.path ? strrchr(pieces.path, '/') : NULL;
 
     if (slash)
         pieces.path = slash + 1;

@@ -1,6 +1,6 @@
 #include "fs/tree/hf/hf_factors.h"
 
-#include "fs/tree/data/elements.h"
+#include "gguf/elements.h"
 #include "fs/tree/output/shortest.h"
 
 static const char *const names[FS_HF_N_FACTORS] = {"rope_freqs.weight", "rope_factors_short.weight",
@@ -25,10 +25,10 @@ int fs_hf_factors_read(const struct fs_hf_model *hf, struct fs_hf_all_factors *a
         struct fs_hf_factors *list = &all->lists[i];
 
         if (list->tensor)
-            result = fs_elements_read(
-                &(struct fs_elements){.model = hf->model,
-                                      .tensor = list->tensor,
-                                      .type = dequant_type_by_id(DEQUANT_F32)},
+            result = gguf_elements_read(
+                &(struct gguf_elements){.model = hf->model,
+                                        .tensor = list->tensor,
+                                        .type = dequant_type_by_id(DEQUANT_F32)},
                 0, (size_t)list->tensor->n_elements * sizeof *list->values, (char *)list->values);
     }
     all->are_read = result == 0;

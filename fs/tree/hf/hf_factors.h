@@ -37,7 +37,7 @@ void fs_hf_factors_find(const struct fs_hf_model *hf, struct fs_hf_all_factors *
 
 /*
  * Read all factors, unless they have been read. Any thread may call this. Returns 0, after which
- * they do not change, or the error of fs_elements_read(): -EIO if data have not arrived yet.
+ * they do not change, or the error of gguf_elements_read(): -EIO if data have not arrived yet.
  */
 int fs_hf_factors_read(const struct fs_hf_model *hf, struct fs_hf_all_factors *all);
 

@@ -390,9 +390,9 @@ int fs_hf_tensor_arrange(const struct fs_hf_model *hf, const struct fs_hf_tensor
         get_part(tensor, tensor->with, &parts[1]) < 0 ||
         fs_hf_arrange(order_of(hf, tensor->rule, &sizes), &sizes, parts, piece, out) < 0)
         return -EINVAL;
-    out->piece.map = tensor->rule->change == GGUF_PLUS_ONE    ? FS_ADD
-                     : tensor->rule->change == GGUF_MINUS_EXP ? FS_LOG_OF_NEGATED
-                                                              : FS_UNCHANGED;
-    out->piece.constant = -1; /* for FS_ADD */
+    out->piece.map = tensor->rule->change == GGUF_PLUS_ONE    ? GGUF_MAP_ADD
+                     : tensor->rule->change == GGUF_MINUS_EXP ? GGUF_MAP_LOG_OF_NEGATED
+                                                              : GGUF_MAP_NONE;
+    out->piece.constant = -1; /* for GGUF_MAP_ADD */
     return 0;
 }

@@ -1,6 +1,6 @@
 #include "fs/tree/views/importance.h"
 
-#include "fs/tree/data/elements.h"
+#include "gguf/elements.h"
 #include "fs/tree/data/tensor_segments.h"
 #include "fs/tree/views/view_files.h"
 #include "fs/tree/facts/facts.h"
@@ -33,10 +33,10 @@ bool fs_importance_fits(const struct gguf_tensor *sums, const struct gguf_tensor
 static int read_floats(const struct gguf_model *model, const struct gguf_tensor *tensor,
                        uint64_t first, uint64_t n, float *out)
 {
-    return fs_elements_read(&(struct fs_elements){.model = model,
-                                                  .tensor = tensor,
-                                                  .type = dequant_type_by_id(DEQUANT_F32)},
-                            first * sizeof *out, n * sizeof *out, (char *)out);
+    return gguf_elements_read(&(struct gguf_elements){.model = model,
+                                                      .tensor = tensor,
+                                                      .type = dequant_type_by_id(DEQUANT_F32)},
+                              first * sizeof *out, n * sizeof *out, (char *)out);
 }
 
 int fs_importance_read(const struct gguf_model *model, const struct gguf_tensor *sums,
@@ -114,7 +114,7 @@ static int add_importance(struct fs_image *image, const struct gguf_tensor *sums
     static const struct fs_segment_ops ops = {.read = read_segment, .source = file_of_segment};
     uint64_t size_bytes;
 
-    if (fs_elements_size(sums, dequant_type_by_id(DEQUANT_F32), &size_bytes) < 0)
+    if (gguf_elements_size(sums, dequant_type_by_id(DEQUANT_F32), &size_bytes) < 0)
         return -EOVERFLOW;
     return fs_image_add(image, (struct fs_segment){.ops = &ops, .both = {sums, counts}},
                         size_bytes);
@@ -137,7 +137,7 @@ int fs_importance_npy_size(const struct fs_tree *tree, const struct fs_node *nod
     uint64_t header_bytes;
 
     fs_text_size(write_header, tree, node->subject, NULL, &header_bytes);
-    if (fs_elements_size(node->subject, dequant_type_by_id(DEQUANT_F32), size_bytes) < 0 ||
+    if (gguf_elements_size(node->subject, dequant_type_by_id(DEQUANT_F32), size_bytes) < 0 ||
         __builtin_add_overflow(*size_bytes, header_bytes, size_bytes))
         return -EOVERFLOW;
     return 0;

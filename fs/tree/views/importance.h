@@ -32,7 +32,7 @@ static inline float fs_importance(float sum, float count, float without_inputs)
 /*
  * Write bytes `offset` to `offset + length` of the importances, which are little-endian floats in
  * the order of the sums, to `out`. Columns without inputs have 1, as in load_imatrix() of
- * tools/quantize/quantize.cpp. Returns 0 or the error of fs_elements_read().
+ * tools/quantize/quantize.cpp. Returns 0 or the error of gguf_elements_read().
  */
 int fs_importance_read(const struct gguf_model *model, const struct gguf_tensor *sums,
                        const struct gguf_tensor *counts, uint64_t offset, size_t length, char *out);

@@ -58,7 +58,7 @@ int fs_npy_size(const struct fs_tree *tree, const struct fs_node *node, uint64_t
     uint64_t header_bytes;
 
     fs_text_size(write_header, tree, node, NULL, &header_bytes);
-    if (fs_elements_size(node->subject, type_of(node), size_bytes) < 0 ||
+    if (gguf_elements_size(node->subject, type_of(node), size_bytes) < 0 ||
         __builtin_add_overflow(*size_bytes, header_bytes, size_bytes))
         return -EOVERFLOW;
     return 0;

@@ -59,8 +59,9 @@ static int get_size(const struct fs_tree *tree, const struct gguf_tensor *tensor
                     uint64_t *size_bytes)
 {
     *size_bytes = tensor->size_bytes;
-    return is_kept(tree, tensor) ? 0
-                                 : fs_elements_size(tensor, fs_dtype_of(tree, tensor), size_bytes);
+    return is_kept(tree, tensor)
+               ? 0
+               : gguf_elements_size(tensor, fs_dtype_of(tree, tensor), size_bytes);
 }
 
 /*

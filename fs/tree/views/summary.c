@@ -233,9 +233,12 @@ static void print_files(const struct fs_summary *summary)
 {
     const struct gguf_model *model = summary->tree->model;
     const struct gguf_source *file = &model->files[0].source;
+    const bool is_composed = model->n_borrowed_files > 0;
     uint64_t n_bytes = 0;
 
-    for (uint32_t i = 0; i < model->n_files; i++)
+    for (uint64_t i = 0; is_composed && i < model->n_tensors; i++)
+        n_bytes += model->tensors[i].extent_bytes + model->tensors[i].size_bytes;
+    for (uint32_t i = 0; !is_composed && i < model->n_files; i++)
         n_bytes += gguf_source_end(&model->files[i].source) - model->files[i].source.start_offset;
     fs_summary_label(summary, "format", "format");
     fs_summary_text(summary, model->format);
@@ -244,8 +247,8 @@ static void print_files(const struct fs_summary *summary)
     fs_summary_part(summary, "-endian", NULL);
     if (summary->is_json || model->n_files > 1) {
         fs_summary_part(summary, ", ", "n_files");
-        fs_sink_unsigned(summary->sink, model->n_files);
-        fs_summary_part(summary, " shards", NULL);
+        fs_sink_unsigned(summary->sink, is_composed ? model->n_borrowed_files : model->n_files);
+        fs_summary_part(summary, is_composed ? " files with tensors of it" : " shards", NULL);
     }
     fs_summary_part(summary, "\n", NULL);
     fs_summary_label(summary, "size", "n_bytes");

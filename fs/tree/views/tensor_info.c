@@ -85,7 +85,10 @@ static void write_pieces(const struct fs_tree *tree, const struct gguf_tensor *t
     const struct gguf_pieces pieces = fs_tensor_pieces(tree, tensor);
 
     fs_json_text_member(sink, "file", pieces.path);
-    fs_json_count(sink, "offset", pieces.offset);
+    if (pieces.path)
+        fs_json_count(sink, "offset", pieces.offset);
+    else
+        fs_json_text_member(sink, "offset", NULL);
     if (pieces.n_files == 1)
         return;
     fs_json_count(sink, "parts", pieces.n_files);

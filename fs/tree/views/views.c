@@ -47,8 +47,8 @@ static int size_of_elements(const struct fs_tree *tree, const struct fs_node *no
                             uint64_t *size_bytes)
 {
     (void)tree;
-    return fs_elements_size(node->subject, dequant_type_by_id(node->view->element_type),
-                            size_bytes);
+    return gguf_elements_size(node->subject, dequant_type_by_id(node->view->element_type),
+                              size_bytes);
 }
 
 static int build_elements(const struct fs_tree *tree, const struct fs_node *node,

@@ -60,9 +60,9 @@ static float *values_of(const struct gguf_model *model, const struct gguf_tensor
 
 static float map(const struct fs_arrangement *of, float value)
 {
-    if (of->map == FS_ADD)
+    if (of->map == GGUF_MAP_ADD)
         return value + of->constant;
-    return of->map == FS_LOG_OF_NEGATED ? (float)log(-(double)value) : value;
+    return of->map == GGUF_MAP_LOG_OF_NEGATED ? (float)log(-(double)value) : value;
 }
 
 /* Write a number of a type. Returns its end. */
@@ -184,9 +184,9 @@ static const struct fs_arrangement arrangements[] = {
     {.n_dims = 4, .size = {8, 128, 8, 4}, .stride = {ROW, 4, 8 * ROW, 1}},
     {.n_dims = 4, .size = {128, 8, 4, 8}, .stride = {4, 8 * ROW, 1, ROW}},
     /* a constant, a logarithm */
-    {.n_dims = 2, .size = {ROWS, ROW}, .stride = {ROW, 1}, .map = FS_ADD, .constant = -1},
-    {.n_dims = 2, .size = {ROW, ROWS}, .stride = {1, ROW}, .map = FS_ADD, .constant = 0.5F},
-    {.n_dims = 2, .size = {ROW, ROWS}, .stride = {1, ROW}, .map = FS_LOG_OF_NEGATED},
+    {.n_dims = 2, .size = {ROWS, ROW}, .stride = {ROW, 1}, .map = GGUF_MAP_ADD, .constant = -1},
+    {.n_dims = 2, .size = {ROW, ROWS}, .stride = {1, ROW}, .map = GGUF_MAP_ADD, .constant = 0.5F},
+    {.n_dims = 2, .size = {ROW, ROWS}, .stride = {1, ROW}, .map = GGUF_MAP_LOG_OF_NEGATED},
 };
 
 /* The same of two tensors. */
@@ -356,7 +356,7 @@ Test(fs_arranged, what_is_stored_so_is_served_from_the_file)
             cr_expect_eq(fs_image_is_of_source(&image, &source, &offset), i == j);
             fs_image_free(&image);
         }
-        rows.map = FS_ADD;
+        rows.map = GGUF_MAP_ADD;
         fs_image_begin(&image, model);
         cr_assert_eq(fs_image_add_arranged(&image, &rows, dequant_type_by_id(formats[i])), 0);
         cr_expect_not(fs_image_is_of_source(&image, &source, &offset));

@@ -198,10 +198,10 @@ static void keep(const struct gguf_model *model, const struct gguf_tensor *tenso
     *kept = (struct kept){
         .tensor = tensor, .stored = calloc(1, n_bytes + 1), .back = calloc(1, n_bytes + 1)};
     cr_assert(kept->stored && kept->back);
-    cr_assert_eq(fs_elements_read(&(struct fs_elements){.model = model,
-                                                        .tensor = tensor,
-                                                        .type = dequant_type_by_id(DEQUANT_F32)},
-                                  0, n_bytes, (char *)kept->stored),
+    cr_assert_eq(gguf_elements_read(
+                     &(struct gguf_elements){
+                         .model = model, .tensor = tensor, .type = dequant_type_by_id(DEQUANT_F32)},
+                     0, n_bytes, (char *)kept->stored),
                  0);
 }
 

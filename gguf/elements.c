@@ -1,4 +1,4 @@
-#include "fs/tree/data/elements.h"
+#include "gguf/elements.h"
 
 #include "dequant/kernels.h"
 #include "dequant/rows.h"
@@ -21,8 +21,8 @@ static bool is_swapped(const struct gguf_tensor *tensor)
     return tensor->big_endian && dequant_has_byte_order(tensor->type);
 }
 
-void fs_decode_blocks(const struct gguf_tensor *tensor, struct dequant_row row,
-                      const uint8_t *blocks, float *out, size_t n_blocks)
+void gguf_decode_blocks(const struct gguf_tensor *tensor, struct dequant_row row,
+                        const uint8_t *blocks, float *out, size_t n_blocks)
 {
     const struct dequant_type *type = tensor->type;
     const size_t at_once = ROOM_ELEMENTS / type->block_elements;
@@ -42,8 +42,8 @@ void fs_decode_blocks(const struct gguf_tensor *tensor, struct dequant_row row,
     }
 }
 
-int fs_elements_size(const struct gguf_tensor *tensor, const struct dequant_type *type,
-                     uint64_t *size_bytes)
+int gguf_elements_size(const struct gguf_tensor *tensor, const struct dequant_type *type,
+                       uint64_t *size_bytes)
 {
     if (type == tensor->type) { /* maybe with row headers */
         *size_bytes = tensor->size_bytes;
@@ -55,28 +55,28 @@ int fs_elements_size(const struct gguf_tensor *tensor, const struct dequant_type
     return 0;
 }
 
-bool fs_elements_are_stored(const struct fs_elements *of)
+bool gguf_elements_are_stored(const struct gguf_elements *of)
 {
-    return of->type == of->tensor->type && !is_swapped(of->tensor) && of->map == FS_UNCHANGED;
+    return of->type == of->tensor->type && !is_swapped(of->tensor) && of->map == GGUF_MAP_NONE;
 }
 
-static void map_values(const struct fs_elements *of, float *values, size_t n)
+static void map_values(const struct gguf_elements *of, float *values, size_t n)
 {
     switch (of->map) {
-    case FS_UNCHANGED:
+    case GGUF_MAP_NONE:
         break;
-    case FS_ADD:
+    case GGUF_MAP_ADD:
         for (size_t i = 0; i < n; i++)
             values[i] += of->constant;
         break;
-    case FS_LOG_OF_NEGATED:
+    case GGUF_MAP_LOG_OF_NEGATED:
         for (size_t i = 0; i < n; i++)
             values[i] = (float)log(-(double)values[i]);
         break;
     }
 }
 
-void fs_encode_values(const struct fs_elements *of, float *values, void *out, size_t n)
+void gguf_encode_values(const struct gguf_elements *of, float *values, void *out, size_t n)
 {
     map_values(of, values, n);
     if (of->type->id == DEQUANT_F32)
@@ -87,43 +87,43 @@ void fs_encode_values(const struct fs_elements *of, float *values, void *out, si
 
 /* ---- units: the fewest elements that are whole blocks of both types ---- */
 
-typedef void converter(const struct fs_elements *of, struct dequant_row row, const uint8_t *blocks,
-                       void *out, size_t n_elements);
+typedef void converter(const struct gguf_elements *of, struct dequant_row row,
+                       const uint8_t *blocks, void *out, size_t n_elements);
 
-static size_t count_blocks(const struct fs_elements *of, size_t n_elements)
+static size_t count_blocks(const struct gguf_elements *of, size_t n_elements)
 {
     return n_elements >> __builtin_ctz(of->tensor->type->block_elements);
 }
 
-static void copy(const struct fs_elements *of, struct dequant_row row, const uint8_t *blocks,
+static void copy(const struct gguf_elements *of, struct dequant_row row, const uint8_t *blocks,
                  void *out, size_t n_elements)
 {
     (void)row;
     memcpy(out, blocks, count_blocks(of, n_elements) * of->tensor->type->block_bytes);
 }
 
-static void swap(const struct fs_elements *of, struct dequant_row row, const uint8_t *blocks,
+static void swap(const struct gguf_elements *of, struct dequant_row row, const uint8_t *blocks,
                  void *out, size_t n_elements)
 {
     (void)row;
     dequant_swap_blocks(of->tensor->type, blocks, out, count_blocks(of, n_elements));
 }
 
-static void modernize(const struct fs_elements *of, struct dequant_row row, const uint8_t *blocks,
+static void modernize(const struct gguf_elements *of, struct dequant_row row, const uint8_t *blocks,
                       void *out, size_t n_elements)
 {
     dequant_modernize_blocks(of->tensor->type, row.index, blocks, out,
                              count_blocks(of, n_elements));
 }
 
-static void decode(const struct fs_elements *of, struct dequant_row row, const uint8_t *blocks,
+static void decode(const struct gguf_elements *of, struct dequant_row row, const uint8_t *blocks,
                    void *out, size_t n_elements)
 {
-    fs_decode_blocks(of->tensor, row, blocks, out, count_blocks(of, n_elements));
+    gguf_decode_blocks(of->tensor, row, blocks, out, count_blocks(of, n_elements));
     map_values(of, out, n_elements);
 }
 
-static void encode(const struct fs_elements *of, struct dequant_row row, const uint8_t *blocks,
+static void encode(const struct gguf_elements *of, struct dequant_row row, const uint8_t *blocks,
                    void *out, size_t n_elements)
 {
     float values[ROOM_ELEMENTS];
@@ -133,24 +133,24 @@ static void encode(const struct fs_elements *of, struct dequant_row row, const u
 }
 
 /* Encode values that are stored as float32 in the host's byte order. */
-static void encode_stored(const struct fs_elements *of, struct dequant_row row,
+static void encode_stored(const struct gguf_elements *of, struct dequant_row row,
                           const uint8_t *blocks, void *out, size_t n_elements)
 {
     (void)row;
     dequant_encode(of->type, blocks, out, n_elements);
 }
 
-static converter *choose(const struct fs_elements *of)
+static converter *choose(const struct gguf_elements *of)
 {
     const struct dequant_type *from = of->tensor->type;
 
-    if (of->type == from && of->map == FS_UNCHANGED)
+    if (of->type == from && of->map == GGUF_MAP_NONE)
         return is_swapped(of->tensor) ? swap : copy;
-    if (of->type == dequant_modern(from) && of->type->id != DEQUANT_F32 && of->map == FS_UNCHANGED)
+    if (of->type == dequant_modern(from) && of->type->id != DEQUANT_F32 && of->map == GGUF_MAP_NONE)
         return modernize;
     if (of->type->id == DEQUANT_F32)
         return decode;
-    return from->id == DEQUANT_F32 && !is_swapped(of->tensor) && of->map == FS_UNCHANGED
+    return from->id == DEQUANT_F32 && !is_swapped(of->tensor) && of->map == GGUF_MAP_NONE
                ? encode_stored
                : encode;
 }
@@ -159,7 +159,7 @@ static converter *choose(const struct fs_elements *of)
 
 /* Stored blocks of one row, and the part of their data that is wanted. */
 struct slice {
-    const struct fs_elements *of;
+    const struct gguf_elements *of;
     converter *convert;
     size_t unit_elements, unit_bytes_in, unit_bytes_out;
     struct dequant_row row;
@@ -168,7 +168,7 @@ struct slice {
     char *out;
 };
 
-static struct slice begin(const struct fs_elements *of)
+static struct slice begin(const struct gguf_elements *of)
 {
     const struct dequant_type *from = of->tensor->type, *to = of->type;
     const size_t n =
@@ -236,8 +236,8 @@ static int lend_span(const struct gguf_file *file, uint64_t start, const struct 
     return result;
 }
 
-int fs_elements_read_unchecked(const struct fs_elements *of, uint64_t offset, size_t length,
-                               char *out, uint64_t *end_offset)
+int gguf_elements_read_unchecked(const struct gguf_elements *of, uint64_t offset, size_t length,
+                                 char *out, uint64_t *end_offset)
 {
     const struct gguf_tensor *tensor = of->tensor;
     const struct dequant_shape shape = {tensor->ne[0], tensor->n_elements};
@@ -263,10 +263,10 @@ int fs_elements_read_unchecked(const struct fs_elements *of, uint64_t offset, si
     return result;
 }
 
-int fs_elements_read(const struct fs_elements *of, uint64_t offset, size_t length, char *out)
+int gguf_elements_read(const struct gguf_elements *of, uint64_t offset, size_t length, char *out)
 {
     uint64_t end_offset = of->tensor->file_offset;
-    const int result = fs_elements_read_unchecked(of, offset, length, out, &end_offset);
+    const int result = gguf_elements_read_unchecked(of, offset, length, out, &end_offset);
 
     return result < 0 ? result
                       : gguf_file_check(&of->model->files[of->tensor->file_index], end_offset);
