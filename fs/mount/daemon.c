@@ -312,7 +312,6 @@ static struct end wait_for_end(const struct fs_daemon *daemon, const struct link
         if (number > 0 && is_end(daemon, number)) {
             if (seconds_left == 0) {
                 end.signal_number = number;
-                fs_report_event(FS_EVENT_STOPPING, "");
                 seconds_left = PATIENCE_SECONDS;
             }
             kill(server, SIGTERM);
@@ -431,7 +430,7 @@ static int run_in_background(const struct fs_daemon *daemon, struct links *links
         if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != caller)
             return EX_OSERR;
         end = keep(daemon, links, signals);
-        fs_events_close_descriptor(); /* the process that the user started reports a failure */
+        fs_events_close(); /* the process that the user started reports a failure */
         return end;
     }
     close(ready[1]);

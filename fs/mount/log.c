@@ -1,6 +1,5 @@
 #include "fs/mount/log.h"
 
-#include "fs/mount/datagram_socket.h"
 #include "gguf/support/safe_print.h"
 
 #include <errno.h>
@@ -8,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sysexits.h>
 #include <syslog.h>
 #include <time.h>
@@ -18,27 +16,22 @@
 
 /* A process has one log. */
 static struct fs_log_settings settings;
-static int syslog_socket = -1; /* -1 with FS_LOG_STDERR, and without any log */
 static bool has_begun;
 
-/*
- * syslog(3) would wait while the daemon does not read, and reconnect, which a confined process
- * cannot. So the socket is our own.
- */
 int fs_log_open(const struct fs_log_settings *wanted)
 {
     settings = *wanted;
     if (settings.kind == FS_LOG_DEFAULT && settings.foreground)
         settings.kind = FS_LOG_STDERR;
-    if (settings.kind == FS_LOG_STDERR)
-        return EX_OK;
-    syslog_socket = fs_datagram_connect(SYSLOG_SOCKET);
-    if (syslog_socket < 0 && settings.kind == FS_LOG_SYSLOG) {
-        fs_complain(SYSLOG_SOCKET, NULL, "option -o log: cannot log there: %s",
-                    strerror(-syslog_socket));
+    if (settings.kind == FS_LOG_SYSLOG && access(SYSLOG_SOCKET, W_OK) != 0) {
+        fs_complain(SYSLOG_SOCKET, NULL, "option -o log: cannot log there: %s", strerror(errno));
         return EX_UNAVAILABLE;
     }
-    tzset(); /* reads a file, which a confined process cannot */
+    /* Connects now, and reads the time zone: a confined process cannot. */
+    if (settings.kind != FS_LOG_STDERR) {
+        openlog("ggufs", LOG_PID | LOG_NDELAY, LOG_DAEMON);
+        tzset();
+    }
     return EX_OK;
 }
 
@@ -61,24 +54,12 @@ static void write_to_stderr(const char *message)
     free(line);
 }
 
-/* Send a datagram of RFC 3164 without the host name, as the C library does. */
 static void write_to_syslog(int priority, const char *message)
 {
-    const time_t now = time(NULL);
-    struct tm local;
-    char when[32], *mountpoint, *text = NULL;
-    int length = -1;
+    char *mountpoint = gguf_escaped(settings.mountpoint);
 
-    localtime_r(&now, &local);
-    strftime(when, sizeof when, "%b %e %H:%M:%S", &local);
-    mountpoint = gguf_escaped(settings.mountpoint);
     if (mountpoint)
-        length = asprintf(&text, "<%d>%s ggufs[%d]: %s: %s", LOG_DAEMON | priority, when,
-                          (int)getpid(), mountpoint, message);
-    if (length >= 0) {
-        send(syslog_socket, text, (size_t)length, MSG_DONTWAIT | MSG_NOSIGNAL);
-        free(text);
-    }
+        syslog(priority, "%s: %s", mountpoint, message);
     free(mountpoint);
 }
 
@@ -89,7 +70,7 @@ void fs_log_list(int priority, const char *format, va_list args)
     char *text, *message;
     int length;
 
-    if (priority > lowest || (!is_stderr && syslog_socket < 0))
+    if (priority > lowest)
         return;
     length = vasprintf(&text, format, args);
     if (length < 0)

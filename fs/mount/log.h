@@ -32,8 +32,8 @@ void fs_log_begin(void);
 
 /*
  * Write a record of one line. `priority` is LOG_ERR and so on, of <syslog.h>; stderr gets no
- * notices. Control characters in the text are escaped. Never waits: a record that the log cannot
- * accept immediately is dropped.
+ * notices. Control characters in the text are escaped. A record that stderr cannot accept
+ * immediately is dropped.
  */
 void fs_log(int priority, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void fs_log_list(int priority, const char *format, va_list args)

@@ -237,7 +237,6 @@ static int run(struct session *session)
 
     if (status != EX_OK)
         return status;
-    fs_events_open(options->foreground);
     return fs_daemon_run(
         &(struct fs_daemon){
             .model = model,
