@@ -18,9 +18,6 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-/* The default context of --perplexity. */
-#define PERPLEXITY_CONTEXT 512
-
 /* Choose the kernels for this CPU, or those that GGUFS_CPU names. */
 static int choose_kernels(void)
 {
@@ -70,8 +67,6 @@ static uint32_t context_of(const struct run_options *options)
     switch (options->task) {
     case RUN_TASK_LOGITS:
         return count_tokens(options->tokens_file);
-    case RUN_TASK_PERPLEXITY:
-        return PERPLEXITY_CONTEXT;
     case RUN_TASK_BENCH:
         return options->bench_depth + options->bench_prompt + options->bench_predict;
     default:
@@ -86,12 +81,8 @@ static int run_task(struct run_session *session)
         return run_task_chat(session);
     case RUN_TASK_TOKENIZE:
         return run_task_tokenize(session);
-    case RUN_TASK_DETOKENIZE:
-        return run_task_detokenize(session);
     case RUN_TASK_LOGITS:
         return run_task_logits(session);
-    case RUN_TASK_PERPLEXITY:
-        return run_task_perplexity(session);
     case RUN_TASK_BENCH:
         return run_task_bench(session);
     default:

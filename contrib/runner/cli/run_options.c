@@ -144,19 +144,14 @@ static const struct gguf_option rows[] = {
      TASK(RUN_TASK_TOKENIZE)},
     {"-0 --null", NULL, "with --tokenize: NUL-terminated texts, a line each",
      SET(ON, is_null_separated), FOR(BIT(RUN_TASK_TOKENIZE))},
-    {"--detokenize", NULL, "print the text of the ids on stdin", GGUF_OPTION_NOTHING,
-     TASK(RUN_TASK_DETOKENIZE)},
     {"--tokens", "FILE", "compute logits of these ids, 32-bit little-endian",
      SET(TEXT, tokens_file), TASK(RUN_TASK_LOGITS)},
     {"--logits", "FILE", "write the logits here, 32-bit floats; -: stdout",
      SET(TEXT, logits_file), TASK(RUN_TASK_LOGITS)},
-    {"--perplexity", "FILE", "print the perplexity of the text in FILE",
-     SET(TEXT, perplexity_file), TASK(RUN_TASK_PERPLEXITY)},
     {"--bench", "P,N[@D]", "measure P prompt tokens and N generated ones, after D", CALL(take_bench),
      TASK(RUN_TASK_BENCH)},
     {"--json", NULL, "print one JSON object", SET(ON, is_json),
-     FOR(BIT(RUN_TASK_GENERATE) | BIT(RUN_TASK_CHAT) | BIT(RUN_TASK_PERPLEXITY) |
-         BIT(RUN_TASK_BENCH))},
+     FOR(BIT(RUN_TASK_GENERATE) | BIT(RUN_TASK_CHAT) | BIT(RUN_TASK_BENCH))},
     {"-h --help", NULL, "print this help and exit", GGUF_OPTION_NOTHING, TASK(RUN_TASK_HELP)},
     {"-V --version", NULL, "print the version and exit", GGUF_OPTION_NOTHING,
      TASK(RUN_TASK_VERSION)},
@@ -251,9 +246,6 @@ static int check(const struct run_options *options)
     const bool takes_prompt = options->task == RUN_TASK_GENERATE ||
                               options->task == RUN_TASK_CHAT || options->task == RUN_TASK_TOKENIZE;
 
-    if (!options->model && options->task == RUN_TASK_PERPLEXITY)
-        return refuse_with_usage(
-            "--perplexity FILE MODEL: the FILE with the text, or MODEL, is missing", "");
     if (!options->model)
         return refuse_with_usage(
             "MODEL is missing: a model file, or the directory of a mounted model", "");

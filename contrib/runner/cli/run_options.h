@@ -13,9 +13,7 @@ enum run_task {
     RUN_TASK_GENERATE,
     RUN_TASK_CHAT,
     RUN_TASK_TOKENIZE,
-    RUN_TASK_DETOKENIZE,
     RUN_TASK_LOGITS,
-    RUN_TASK_PERPLEXITY,
     RUN_TASK_BENCH,
     RUN_TASK_HELP,
     RUN_TASK_VERSION,
@@ -61,7 +59,6 @@ struct run_options {
     bool is_null_separated;
     const char *tokens_file;
     const char *logits_file;
-    const char *perplexity_file;
     uint32_t bench_prompt, bench_predict, bench_depth;
     bool is_json;
 

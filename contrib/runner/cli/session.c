@@ -200,7 +200,7 @@ static int find_tree(struct run_session *session)
 
 static bool needs_engine(enum run_task task)
 {
-    return task != RUN_TASK_TOKENIZE && task != RUN_TASK_DETOKENIZE;
+    return task != RUN_TASK_TOKENIZE;
 }
 
 static bool needs_tokenizer(enum run_task task)
@@ -279,9 +279,9 @@ static int open_engine(struct run_session *session, uint32_t n_context, struct r
 
     run_multiply_in_floats(options->is_exact);
     if (code == 0 && run_weights_count(session->tree.weights) == 0)
-        return run_fail(failure, -ENOENT,
-                        "a vocabulary only: the model has no tensors, so only --tokenize and "
-                        "--detokenize can use it");
+        return run_fail(
+            failure, -ENOENT,
+            "a vocabulary only: the model has no tensors, so only --tokenize can use it");
     if (code == 0)
         code = choose_context(session, n_context, &engine.n_context, failure);
     if (code == 0) {

@@ -24,8 +24,6 @@ static const char *input_path(const struct run_options *options)
         return options->prompt_file;
     case RUN_TASK_LOGITS:
         return options->tokens_file;
-    case RUN_TASK_PERPLEXITY:
-        return options->perplexity_file;
     case RUN_TASK_BENCH:
         return "/proc/self/status"; /* how much memory is used */
     default:

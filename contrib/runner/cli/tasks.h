@@ -10,13 +10,11 @@ int run_task_generate(struct run_session *session);
 /* Hold a conversation. */
 int run_task_chat(struct run_session *session);
 
-/* Encode a text to ids, and decode ids to text. */
+/* Encode a text to ids. */
 int run_task_tokenize(struct run_session *session);
-int run_task_detokenize(struct run_session *session);
 
-/* Compute the logits of given tokens, or the perplexity of a text. */
+/* Compute the logits of given tokens. */
 int run_task_logits(struct run_session *session);
-int run_task_perplexity(struct run_session *session);
 
 /* Measure tokens per second. */
 int run_task_bench(struct run_session *session);

@@ -157,7 +157,6 @@ class TestErrors(RunnerTestCase):
     def test_usage(self):
         for arguments in ([], [self.model, "a", "b"]):
             self.assertIn("usage: ggufs-run", self.refused(EX_USAGE, *arguments))
-        self.assertIn("--perplexity FILE MODEL: ", self.refused(EX_USAGE, "--perplexity", self.model))
         for arguments in (["--frobnicate", "x"], ["--temp", "x", self.model]):
             err = self.refused(EX_USAGE, *arguments)
             self.assertIn(arguments[0], err)
@@ -249,10 +248,7 @@ class TestErrors(RunnerTestCase):
         for options, given, message in (
                 (["-f", self.folder, self.model], None, f"{self.folder}: Is a directory"),
                 (["-f", "/dev/zero", self.model], None,
-                 "/dev/zero: more than 64 MiB, the limit of a prompt"),
-                (["--perplexity", "/dev/null", self.model], None, "/dev/null: the text is empty"),
-                (["--detokenize", self.model], b"5 x\n8",
-                 'stdin: "x" is not an id from 0 to 351')):
+                 "/dev/zero: more than 64 MiB, the limit of a prompt")):
             _, out, err = self.run_bytes(*options, given=given)
             self.assertEqual(f"ggufs-run: {message}\n", err)
 
@@ -268,16 +264,13 @@ class TestErrors(RunnerTestCase):
             self.assertEqual(1, len(err.splitlines()), err)
 
     def test_every_command_checks_its_output(self):
-        tokens, text = self.write("tokens", bytes(4)), self.write("text", b"the file " * 20)
+        tokens = self.write("tokens", bytes(4))
         for options, given in ((["--help"], b""), (["--version"], b""),
                                (["-n", "3", self.model, "a"], b""),
                                (["-n", "3", "--json", self.model, "a"], b""),
                                (["-n", "3", "-i", self.model], b"hello\n"),
                                (["--tokenize", self.model, "a"], b""),
-                               (["--detokenize", self.model], b"5 6 7"),
                                (["--tokens", tokens, "--logits", "-", self.model], b""),
-                               (["--perplexity", text, self.model], b""),
-                               (["--perplexity", text, "--json", self.model], b""),
                                (["--bench", "2,1", self.model], b""),
                                (["--bench", "2,1", "--json", self.model], b"")):
             with self.subTest(options=options), open("/dev/full", "wb") as full:

@@ -265,13 +265,6 @@ class TestTerminal(RunnerTestCase):
         self.assertIn(self.SHOWN, self.on_terminal(*arguments, given=self.HOSTILE))
         self.assertEqual(self.HOSTILE, self.run_bytes(*arguments, given=self.HOSTILE)[1])
 
-    def test_detokenized_bytes(self):
-        ids = self.run_bytes("--tokenize", self.model, given=self.HOSTILE + b"\xff")[1]
-        self.assertEqual(self.SHOWN + rb"\xff",
-                         self.on_terminal("--detokenize", self.model, given=ids))
-        self.assertEqual(self.HOSTILE + b"\xff",
-                         self.run_bytes("--detokenize", self.model, given=ids)[1])
-
     def test_tokens_of_the_prompt(self):
         shown = self.on_terminal("-n", "0", "--verbose-prompt", self.model, "-",
                                  given=b"\x1b]0;x\x07")

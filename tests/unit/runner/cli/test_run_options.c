@@ -152,7 +152,7 @@ Test(run_options, invalid_options_are_refused, .init = cr_redirect_stderr)
         {"ggufs-run", "mnt", "-i", "-f", "x"},
         {"ggufs-run", "mnt", "-i", "--chat-template", "none"},
         {"ggufs-run", "mnt", "-n", "0x10"},
-        {"ggufs-run", "mnt", "--detokenize", "prompt"},
+        {"ggufs-run", "mnt", "--bench", "1,1", "prompt"},
         {"ggufs-run", "-m", "mnt", "prompt", "third"},
         {"ggufs-run", "-p", "prompt", "mnt", "third"},
         {"ggufs-run", "-p", "prompt", "mnt", "-f", "x"},
