@@ -4,144 +4,13 @@
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-/* clang-format off */
-#define VALUE(label, key)     {label, key, GGUF_FACT_VALUE}
-#define COMPUTED(label, fact) {label, NULL, GGUF_FACT_##fact}
-/* clang-format on */
-
-/* Lines for the keys of a transformer, under the architecture's name. */
-#define BASE COMPUTED("base", BASE)
-#define SIZES                                                                                      \
-    VALUE("context length", ".context_length"), VALUE("layers", ".block_count"),                   \
-        VALUE("embedding width", ".embedding_length"), COMPUTED("heads", HEADS),                   \
-        COMPUTED("experts", EXPERTS)
-#define VOCABULARY COMPUTED("vocabulary", VOCABULARY_IF_ANY)
-
-/* Keys: tools/quantize/quantize.cpp of llama.cpp. */
-#define QUANTIZED_WITH                                                                             \
-    VALUE("imatrix", "quantize.imatrix.file"), VALUE("imatrix text", "quantize.imatrix.dataset")
-
-static const struct gguf_kind_line language_model_lines[] = {
-    SIZES,
-    VALUE("MTP layers", ".nextn_predict_layers"),
-    BASE,
-    QUANTIZED_WITH,
-    COMPUTED("vocabulary", VOCABULARY),
-    COMPUTED("chat template", CHAT_TEMPLATE),
-    {0},
-};
-
-static const struct gguf_kind_line embedding_lines[] = {
-    SIZES,
-    COMPUTED("pooling", POOLING),
-    BASE,
-    QUANTIZED_WITH,
-    COMPUTED("vocabulary", VOCABULARY),
-    COMPUTED("chat template", CHAT_TEMPLATE),
-    {0},
-};
-
-static const struct gguf_kind_line speech_synthesis_lines[] = {
-    SIZES, VALUE("voices", ".voices"), BASE, VOCABULARY, {0}};
-
-static const struct gguf_kind_line transformer_lines[] = {SIZES, BASE, VOCABULARY, {0}};
-
-static const struct gguf_kind_line vocabulary_lines[] = {
-    SIZES,
-    COMPUTED("vocabulary", VOCABULARY),
-    COMPUTED("chat template", CHAT_TEMPLATE),
-    {0},
-};
-
-static const struct gguf_kind_line draft_lines[] = {
-    BASE,
-    VALUE("target layers", ".target_layers"),
-    VALUE("target width", ".target_hidden_size"),
-    SIZES,
-    VALUE("MTP layers", ".nextn_predict_layers"),
-    VALUE("block size", ".block_size"),
-    VOCABULARY,
-    {0},
-};
-
-/* Keys: Keys.Adapter in gguf-py/gguf/constants.py of llama.cpp. */
-static const struct gguf_kind_line adapter_lines[] = {
-    BASE,
-    VALUE("method", "adapter.type"),
-    VALUE("task", "adapter.lora.task_name"),
-    VALUE("prompt prefix", "adapter.lora.prompt_prefix"),
-    COMPUTED("rank", RANK),
-    VALUE("alpha", "adapter.lora.alpha"),
-    VALUE("invoked by", "adapter.alora.invocation_tokens"),
-    {0},
-};
-
-/* Keys: Keys.IMatrix there. */
-static const struct gguf_kind_line imatrix_lines[] = {
-    VALUE("datasets", "imatrix.datasets"),
-    VALUE("chunks", "imatrix.chunk_count"),
-    VALUE("chunk size", "imatrix.chunk_size"),
-    COMPUTED("covers", IMPORTANCE),
-    {0},
-};
-
-/* Keys: export_gguf() in tools/cvector-generator/cvector-generator.cpp there. */
-static const struct gguf_kind_line control_vector_lines[] = {
-    VALUE("model hint", "controlvector.model_hint"),
-    VALUE("layers", "controlvector.layer_count"),
-    {0},
-};
-
-/* Keys: tools/mtmd/clip-impl.h there. */
-static const struct gguf_kind_line projector_lines[] = {
-    BASE,
-    VALUE("images", "clip.has_vision_encoder"),
-    VALUE("sound", "clip.has_audio_encoder"),
-    VALUE("projector", "clip.projector_type"),
-    VALUE("image projector", "clip.vision.projector_type"),
-    VALUE("image size", "clip.vision.image_size"),
-    VALUE("patch size", "clip.vision.patch_size"),
-    VALUE("image layers", "clip.vision.block_count"),
-    VALUE("image width", "clip.vision.embedding_length"),
-    VALUE("image output", "clip.vision.projection_dim"),
-    VALUE("audio projector", "clip.audio.projector_type"),
-    VALUE("mel bands", "clip.audio.num_mel_bins"),
-    VALUE("audio layers", "clip.audio.block_count"),
-    VALUE("audio width", "clip.audio.embedding_length"),
-    VALUE("audio output", "clip.audio.projection_dim"),
-    {0},
-};
-
-static const struct gguf_kind_line diffusion_lines[] = {BASE, {0}};
-
-/* Keys: docs/gguf.md of ggml, and the converters of CrispASR (models/). */
-static const struct gguf_kind_line speech_recognition_lines[] = {
-    VALUE("sample rate", ".sample_rate"),
-    VALUE("mel bands", ".n_mels"),
-    VALUE("mel bands", ".encoder.mels_count"),
-    VALUE("audio context", ".encoder.context_length"),
-    VALUE("audio layers", ".encoder.block_count"),
-    VALUE("audio width", ".encoder.embedding_length"),
-    VALUE("text context", ".decoder.context_length"),
-    VALUE("text layers", ".decoder.block_count"),
-    VALUE("text width", ".decoder.embedding_length"),
-    VALUE("layers", ".n_layers"),
-    VALUE("width", ".d_model"),
-    SIZES,
-    VOCABULARY,
-    {0},
-};
-
-static const struct gguf_kind_line no_lines[] = {{0}};
-
 /* In the order in which tensors decide: what contains another kind's tensors comes first. */
 static const struct gguf_kind kinds[GGUF_N_KINDS] = {
     [GGUF_VOCABULARY] = {.name = "vocabulary without a model",
                          .article = "a",
                          .use = "ggufs-run can only tokenize with it",
                          .is_no_network = true,
-                         .has_language_tensors = true,
-                         .lines = vocabulary_lines},
+                         .has_language_tensors = true},
     /* convert_lora_to_gguf.py of llama.cpp; those for images are named as in their checkpoints */
     [GGUF_ADAPTER] = {.name = "low-rank adapter (LoRA)",
                       .article = "a",
@@ -149,22 +18,19 @@ static const struct gguf_kind kinds[GGUF_N_KINDS] = {
                       .types = LIST("adapter"),
                       .signs = {{{"*.lora_a", "*.lora_b"}, NULL},
                                 {{"*.lora_A.weight", "*.lora_B.weight"}, NULL},
-                                {{"*.lora_down.weight", "*.lora_up.weight"}, NULL}},
-                      .lines = adapter_lines},
+                                {{"*.lora_down.weight", "*.lora_up.weight"}, NULL}}},
     [GGUF_IMATRIX] = {.name = "importance matrix",
                       .article = "an",
                       .use = "it weighs errors of quantization: llama-quantize --imatrix FILE",
                       .types = LIST("imatrix"),
                       .is_no_network = true,
-                      .signs = {{{"*.in_sum2", "*.counts"}, NULL}},
-                      .lines = imatrix_lines},
+                      .signs = {{{"*.in_sum2", "*.counts"}, NULL}}},
     [GGUF_CONTROL_VECTOR] = {.name = "control vector",
                              .article = "a",
                              .use = "it steers a model: llama-cli -m MODEL --control-vector FILE",
                              .architectures = LIST("controlvector"),
                              .is_no_network = true,
-                             .signs = {{{"direction.*"}, NULL}},
-                             .lines = control_vector_lines},
+                             .signs = {{{"direction.*"}, NULL}}},
     [GGUF_PROJECTOR] = {.name = "multimodal projector (mmproj)",
                         .article = "a",
                         .use = "it gives a model images or sound: llama-mtmd-cli -m MODEL --mmproj "
@@ -173,8 +39,7 @@ static const struct gguf_kind kinds[GGUF_N_KINDS] = {
                         .architectures = LIST("clip"),
                         .signs = {{{"v.blk.*", "mm.*"}, "clip"},
                                   {{"a.blk.*", "mm.*"}, "clip"},
-                                  {{"v.patch_embd.*"}, "clip"}},
-                        .lines = projector_lines},
+                                  {{"v.patch_embd.*"}, "clip"}}},
     /*
      * Architectures and names: tools/convert.py and loader.py of ComfyUI-GGUF, and
      * src/model_loader.cpp of stable-diffusion.cpp, whose files have no metadata.
@@ -204,8 +69,7 @@ static const struct gguf_kind kinds[GGUF_N_KINDS] = {
                    {{"*add_embedding.linear_1.weight", "*down_blocks.*"}, "sdxl"},
                    {{"*input_blocks.11.0.in_layers.*"}, "sd1 or sd2"},
                    {{"*down_blocks.0.downsamplers.0.conv.weight", "*mid_block.*"}, "sd1 or sd2"},
-                   {{"model.diffusion_model.*"}, NULL}},
-         .lines = diffusion_lines},
+                   {{"model.diffusion_model.*"}, NULL}}},
     /* Architectures: src/models of TTS.cpp, and llama.cpp's decoder of audio tokens */
     [GGUF_SPEECH_SYNTHESIS] = {.name = "speech synthesizer (TTS)",
                                .article = "a",
@@ -217,8 +81,7 @@ static const struct gguf_kind kinds[GGUF_N_KINDS] = {
                                .signs = {{{"kokoro.*"}, "kokoro"},
                                          {{"dia.*"}, "dia"},
                                          {{"orpheus.*", "snac.*"}, "orpheus"},
-                                         {{"posnet.*", "convnext.*"}, "wavtokenizer-dec"}},
-                               .lines = speech_synthesis_lines},
+                                         {{"posnet.*", "convnext.*"}, "wavtokenizer-dec"}}},
     [GGUF_SPEECH_RECOGNITION] =
         {.name = "speech recognizer",
          .article = "a",
@@ -229,35 +92,30 @@ static const struct gguf_kind kinds[GGUF_N_KINDS] = {
          .has_language_tensors = true,
          .signs = {{{"encoder.conv1.weight", "decoder.token_embedding.weight"}, "whisper"},
                    {{"model.encoder.conv1.weight", "model.decoder.embed_tokens.weight"},
-                    "whisper"}},
-         .lines = speech_recognition_lines},
+                    "whisper"}}},
     [GGUF_VOICE_DETECTOR] = {.name = "voice detector (VAD)",
                              .article = "a",
                              .use = "it finds speech for whisper-cli --vad --vad-model FILE",
                              .architectures = LIST("silero-vad*", "*-vad"),
-                             .signs = {{{"_model.stft.*", "_model.encoder.*"}, "silero-vad"}},
-                             .lines = transformer_lines},
+                             .signs = {{{"_model.stft.*", "_model.encoder.*"}, "silero-vad"}}},
     /* Architectures: src/llama-arch.cpp of llama.cpp */
     [GGUF_DRAFT] = {.name = "draft model",
                     .article = "a",
                     .use = "it drafts tokens for its base model: llama-cli -m BASE -md FILE",
                     .architectures = LIST("eagle*", "dflash", "medusa*", "gemma4-assistant"),
                     .has_language_tensors = true,
-                    .signs = {{{"fc.weight", "blk.*"}, NULL}, {{"d2t", "blk.*"}, NULL}},
-                    .lines = draft_lines},
+                    .signs = {{{"fc.weight", "blk.*"}, NULL}, {{"d2t", "blk.*"}, NULL}}},
     [GGUF_EMBEDDING] = {.name = "embedding model",
                         .article = "an",
                         .use = "it makes vectors of texts: llama-embedding -m FILE",
                         .architectures = LIST("*bert*", "*-embed*"),
                         .has_language_tensors = true,
-                        .signs = {{{"token_types.weight", "blk.*"}, NULL}},
-                        .lines = embedding_lines},
+                        .signs = {{{"token_types.weight", "blk.*"}, NULL}}},
     [GGUF_LANGUAGE_MODEL] = {.name = "language model",
                              .article = "a",
                              .has_language_tensors = true,
                              .signs = {{{"token_embd.weight", "blk.*"}, NULL},
-                                       {{"token_embd.weight", "dec.blk.*"}, NULL}},
-                             .lines = language_model_lines},
+                                       {{"token_embd.weight", "dec.blk.*"}, NULL}}},
     [GGUF_TEXT_ENCODER] = {.name = "text encoder",
                            .article = "a",
                            .use = "it prepares prompts for a diffusion model: sd --t5xxl FILE, or "
@@ -265,17 +123,15 @@ static const struct gguf_kind kinds[GGUF_N_KINDS] = {
                            .architectures = LIST("t5encoder"),
                            .has_language_tensors = true,
                            .signs = {{{"enc.blk.*"}, "t5encoder"},
-                                     {{"*text_model.encoder.layers.*"}, NULL}},
-                           .lines = transformer_lines},
+                                     {{"*text_model.encoder.layers.*"}, NULL}}},
     [GGUF_IMAGE_AUTOENCODER] = {.name = "image autoencoder (VAE)",
                                 .article = "an",
                                 .use = "it turns what a diffusion model makes into images: sd "
                                        "--vae FILE, or ComfyUI",
                                 .signs = {{{"*decoder.conv_in.weight", "*decoder.up.*"}, NULL},
                                           {{"*decoder.conv_in.weight", "*decoder.up_blocks.*"},
-                                           NULL}},
-                                .lines = no_lines},
-    [GGUF_OTHER] = {.name = "not recognized", .lines = transformer_lines},
+                                           NULL}}},
+    [GGUF_OTHER] = {.name = "not recognized"},
 };
 
 const struct gguf_kind *gguf_kind_at(enum gguf_kind_id id)

@@ -1,7 +1,6 @@
 /*
  * Kinds of contents of a GGUF file: language models, and other files that programs of the ggml
- * family read. For each kind, the table has the metadata and names of tensors that identify it, and
- * the lines of its summary.
+ * family read. For each kind, the table has the metadata and names of tensors that identify it.
  */
 #pragma once
 
@@ -30,26 +29,6 @@ enum gguf_kind_id {
     GGUF_N_KINDS
 };
 
-/* A line of a summary that is not simply the value of a key. Each is left out if it is empty. */
-enum gguf_kind_fact {
-    GGUF_FACT_VALUE,             /* the value of `key` */
-    GGUF_FACT_BASE,              /* the models that it was made from */
-    GGUF_FACT_HEADS,             /* of attention */
-    GGUF_FACT_EXPERTS,           /* and how many of them a token uses */
-    GGUF_FACT_VOCABULARY,        /* or "none" */
-    GGUF_FACT_VOCABULARY_IF_ANY, /* as above, without "none" */
-    GGUF_FACT_CHAT_TEMPLATE,     /* yes or no */
-    GGUF_FACT_POOLING,           /* how vectors of tokens become one */
-    GGUF_FACT_RANK,              /* of an adapter's factors */
-    GGUF_FACT_IMPORTANCE,        /* the tensors that an importance matrix covers */
-};
-
-struct gguf_kind_line {
-    const char *label; /* at most 15 bytes; NULL after the last line */
-    const char *key;   /* of GGUF_FACT_VALUE; one that begins with '.' is the architecture's */
-    enum gguf_kind_fact fact;
-};
-
 /*
  * Names of tensors that identify a kind: at least one tensor matches each pattern. A pattern may
  * begin and end with '*', which stands for any text.
@@ -71,7 +50,6 @@ struct gguf_kind {
     bool has_language_tensors; /* may have the tensors of a language model */
     bool is_no_network; /* it has no weights of a network, so the summary shows no quantization */
     struct gguf_kind_sign signs[GGUF_MAX_KIND_SIGNS];
-    const struct gguf_kind_line *lines;
 };
 
 /* Metadata of a file that identify its kind. */

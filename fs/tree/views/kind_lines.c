@@ -156,7 +156,7 @@ static void write_experts(const struct fs_summary *summary, const char *label)
     fs_summary_part(summary, "\n", NULL);
 }
 
-static void write_vocabulary_if_any(const struct fs_summary *summary, const char *label)
+static void write_vocabulary(const struct fs_summary *summary, const char *label)
 {
     const struct gguf_model *model = summary->tree->model;
     const struct gguf_value *tokens = find_tokens(model);
@@ -179,24 +179,19 @@ static void write_vocabulary_if_any(const struct fs_summary *summary, const char
     fs_summary_part(summary, "\n", NULL);
 }
 
-static void write_vocabulary(const struct fs_summary *summary, const char *label)
+/* What a kind that reads texts may lack: a vocabulary and a chat template. */
+static void write_text_lines(const struct fs_summary *summary)
 {
-    if (find_tokens(summary->tree->model)) {
-        write_vocabulary_if_any(summary, label);
-        return;
-    }
-    fs_summary_label(summary, label, "n_tokens");
-    fs_sink_literal(summary->sink, summary->is_json ? "0" : "none\n");
-}
-
-static void write_chat_template(const struct fs_summary *summary, const char *label)
-{
-    const struct gguf_value has_one = {
+    const struct gguf_value has_template = {
         .type = GGUF_BOOL,
         .boolean = fs_summary_find_string(summary->tree->model, "tokenizer.chat_template")};
 
-    fs_summary_label(summary, label, "has_chat_template");
-    fs_summary_value(summary, &has_one);
+    if (!find_tokens(summary->tree->model)) {
+        fs_summary_label(summary, "vocabulary", "n_tokens");
+        fs_sink_literal(summary->sink, summary->is_json ? "0" : "none\n");
+    }
+    fs_summary_label(summary, "chat template", "has_chat_template");
+    fs_summary_value(summary, &has_template);
     fs_summary_part(summary, "\n", NULL);
 }
 
@@ -261,6 +256,8 @@ static void write_importance(const struct fs_summary *summary, const char *label
         else
             n_wrong++;
     }
+    if (n_covered + n_wrong == 0)
+        return;
     fs_summary_label(summary, label, "n_covered");
     fs_sink_unsigned(summary->sink, n_covered);
     fs_summary_part(summary, n_covered == 1 ? " tensor" : " tensors", NULL);
@@ -274,34 +271,87 @@ static void write_importance(const struct fs_summary *summary, const char *label
 
 /* ---- all lines ---- */
 
-typedef void fact_writer(const struct fs_summary *summary, const char *label);
-
-static fact_writer *const facts[] = {
-    [GGUF_FACT_BASE] = write_base,
-    [GGUF_FACT_HEADS] = write_heads,
-    [GGUF_FACT_EXPERTS] = write_experts,
-    [GGUF_FACT_VOCABULARY] = write_vocabulary,
-    [GGUF_FACT_VOCABULARY_IF_ANY] = write_vocabulary_if_any,
-    [GGUF_FACT_CHAT_TEMPLATE] = write_chat_template,
-    [GGUF_FACT_POOLING] = write_pooling,
-    [GGUF_FACT_RANK] = write_rank,
-    [GGUF_FACT_IMPORTANCE] = write_importance,
+/*
+ * The lines of all kinds. A line is left out if the model has no such key or fact. Sources of the
+ * keys: gguf-py/gguf/constants.py, tools/quantize/quantize.cpp, tools/mtmd/clip-impl.h and
+ * tools/cvector-generator/cvector-generator.cpp of llama.cpp, docs/gguf.md of ggml, and the
+ * converters of CrispASR (models/).
+ */
+static const struct {
+    const char *label; /* at most 15 bytes */
+    const char *key;   /* whose value it is; one that begins with '.' is the architecture's */
+    void (*write)(const struct fs_summary *summary, const char *label); /* if `key` is NULL */
+} lines[] = {
+    {"sample rate", ".sample_rate", NULL},
+    {"mel bands", ".n_mels", NULL},
+    {"mel bands", ".encoder.mels_count", NULL},
+    {"audio context", ".encoder.context_length", NULL},
+    {"audio layers", ".encoder.block_count", NULL},
+    {"audio width", ".encoder.embedding_length", NULL},
+    {"text context", ".decoder.context_length", NULL},
+    {"text layers", ".decoder.block_count", NULL},
+    {"text width", ".decoder.embedding_length", NULL},
+    {"layers", ".n_layers", NULL},
+    {"width", ".d_model", NULL},
+    {"context length", ".context_length", NULL},
+    {"layers", ".block_count", NULL},
+    {"embedding width", ".embedding_length", NULL},
+    {"heads", NULL, write_heads},
+    {"experts", NULL, write_experts},
+    {"MTP layers", ".nextn_predict_layers", NULL},
+    {"target layers", ".target_layers", NULL},
+    {"target width", ".target_hidden_size", NULL},
+    {"block size", ".block_size", NULL},
+    {"voices", ".voices", NULL},
+    {"pooling", NULL, write_pooling},
+    {"base", NULL, write_base},
+    {"method", "adapter.type", NULL},
+    {"task", "adapter.lora.task_name", NULL},
+    {"prompt prefix", "adapter.lora.prompt_prefix", NULL},
+    {"rank", NULL, write_rank},
+    {"alpha", "adapter.lora.alpha", NULL},
+    {"invoked by", "adapter.alora.invocation_tokens", NULL},
+    {"images", "clip.has_vision_encoder", NULL},
+    {"sound", "clip.has_audio_encoder", NULL},
+    {"projector", "clip.projector_type", NULL},
+    {"image projector", "clip.vision.projector_type", NULL},
+    {"image size", "clip.vision.image_size", NULL},
+    {"patch size", "clip.vision.patch_size", NULL},
+    {"image layers", "clip.vision.block_count", NULL},
+    {"image width", "clip.vision.embedding_length", NULL},
+    {"image output", "clip.vision.projection_dim", NULL},
+    {"audio projector", "clip.audio.projector_type", NULL},
+    {"mel bands", "clip.audio.num_mel_bins", NULL},
+    {"audio layers", "clip.audio.block_count", NULL},
+    {"audio width", "clip.audio.embedding_length", NULL},
+    {"audio output", "clip.audio.projection_dim", NULL},
+    {"model hint", "controlvector.model_hint", NULL},
+    {"layers", "controlvector.layer_count", NULL},
+    {"datasets", "imatrix.datasets", NULL},
+    {"chunks", "imatrix.chunk_count", NULL},
+    {"chunk size", "imatrix.chunk_size", NULL},
+    {"covers", NULL, write_importance},
+    {"imatrix", "quantize.imatrix.file", NULL},
+    {"imatrix text", "quantize.imatrix.dataset", NULL},
+    {"vocabulary", NULL, write_vocabulary},
 };
 
-void fs_kind_lines_write(const struct fs_summary *summary, const struct gguf_kind *kind)
+void fs_kind_lines_write(const struct fs_summary *summary, enum gguf_kind_id kind)
 {
-    for (const struct gguf_kind_line *line = kind->lines; line->label; line++) {
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         const struct gguf_value *value;
 
-        if (line->fact != GGUF_FACT_VALUE) {
-            facts[line->fact](summary, line->label);
+        if (!lines[i].key) {
+            lines[i].write(summary, lines[i].label);
             continue;
         }
-        value = fs_summary_find(summary->tree->model, line->key);
+        value = fs_summary_find(summary->tree->model, lines[i].key);
         if (!value || !fs_summary_shows(value))
             continue;
-        fs_summary_label(summary, line->label, line->key + (line->key[0] == '.'));
+        fs_summary_label(summary, lines[i].label, lines[i].key + (lines[i].key[0] == '.'));
         fs_summary_value(summary, value);
         fs_summary_part(summary, "\n", NULL);
     }
+    if (kind == GGUF_LANGUAGE_MODEL || kind == GGUF_EMBEDDING || kind == GGUF_VOCABULARY)
+        write_text_lines(summary);
 }

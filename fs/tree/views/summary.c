@@ -325,7 +325,7 @@ static void print_summary(const struct fs_summary *summary)
     if (!kind->is_no_network)
         print_quantization(summary, shares, n_shares);
     print_files(summary);
-    fs_kind_lines_write(summary, kind);
+    fs_kind_lines_write(summary, found.id);
     print_findings(summary, &summary->tree->facts->findings);
     print_remark(summary, "model.gguf", "", "model_gguf", model->gguf_remark);
     print_remark(summary, "safetensors", "no model.safetensors: ", "no_safetensors",

@@ -237,10 +237,10 @@ Test(fs_kinds, draft_and_embedding_models)
     add(w, "d2t", 100, 0, NULL);
     add(w, "blk.0.attn_q.weight", 4, 4, NULL);
     expect_lines(w, "draft model",
-                 "base            Target\n"
+                 "layers          1\n"
                  "target layers   2, -1, 29\n"
                  "target width    4096\n"
-                 "layers          1\n");
+                 "base            Target\n");
 
     w = gguf_writer_open(3, false);
     gguf_writer_add_string(w, "general.architecture", "bert");
@@ -265,7 +265,7 @@ Test(fs_kinds, a_contradiction)
     expect_lines(w,
                  "low-rank adapter (LoRA) by its metadata, but the tensors are those of an "
                  "importance matrix",
-                 "");
+                 "covers          1 tensor\n");
 }
 
 /* ---- importance matrices ---- */
