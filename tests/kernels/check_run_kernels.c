@@ -37,7 +37,8 @@ static bool check_add_products(const struct run_kernels *kernels)
         for (size_t n_columns = 0; n_columns <= N; n_columns += RUN_LANES) {
             const size_t n = (n_rows * 7 + n_columns) % N;
             const bool is_half = (n_rows + n_columns / RUN_LANES) % 2;
-            const struct run_matrix right = {is_half ? (const void *)halves : b, STRIDE, is_half};
+            const struct run_matrix right = {is_half ? (const void *)halves : b, STRIDE, is_half,
+                                             0};
 
             fill(&state, 1, good, N * STRIDE);
             memcpy(got, good, sizeof got);

@@ -117,7 +117,7 @@ static struct run_matrix load_keys(const struct block *block, const struct tile 
         memset(block->piece + n * pitch, 0, (RUN_LANES - n) * pitch * sizeof *block->piece);
         run_kernels()->transpose(block->piece, pitch, pitch, block->keys + i, RUN_TILE);
     }
-    return (struct run_matrix){block->keys, RUN_TILE, false};
+    return (struct run_matrix){.data = block->keys, .stride = RUN_TILE};
 }
 
 /* Return the values of the tile's positions `begin` to `end` - 1, in the rows of their numbers. */
@@ -132,7 +132,7 @@ static struct run_matrix load_values(const struct block *block, const struct til
     for (size_t i = begin; i < end; i++)
         run_cache_load(values, position_at(tile, i), block->head_kv, dim,
                        block->values + i * pitch);
-    return (struct run_matrix){block->values, pitch, false};
+    return (struct run_matrix){.data = block->values, .stride = pitch};
 }
 
 static struct run_matrix part_of(struct run_matrix m, size_t row, size_t column)

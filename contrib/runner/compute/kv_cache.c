@@ -110,6 +110,7 @@ struct run_matrix run_cache_tile(const struct run_cache *cache, size_t row, size
         .data = address_of(cache, row, head, 0),
         .stride = cache->is_transposed ? RUN_TILE : cache->dim,
         .is_half = cache->type == DEQUANT_F16,
+        .ahead = bytes_of(cache, RUN_TILE * cache->width), /* the next tile */
     };
 }
 

@@ -21,6 +21,7 @@ struct run_matrix {
     const void *data;
     size_t stride;
     bool is_half;
+    size_t ahead; /* bytes from an element to one that is needed after this product; 0: unknown */
 };
 
 /*

@@ -5,8 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows and vectors of columns whose sums stay in registers; VECTORS * FLOAT_WIDTH divides 64. */
-enum { ROWS = 4 };
+/* Rows and vectors of columns whose sums stay in registers; VECTORS * FLOAT_WIDTH divides 64. One
+ * row alone would wait for its sums, so the last block may have MOST_ROWS. */
+enum { ROWS = 4, MOST_ROWS = 5 };
 #if defined(__AVX512F__) || defined(__ARM_NEON)
 enum { VECTORS = 4 };
 #else
@@ -47,20 +48,34 @@ INLINE float_vector load(struct run_matrix b, size_t at)
 #endif
 }
 
+INLINE struct run_matrix from_column(struct run_matrix b, size_t column)
+{
+    b.data = (const char *)b.data + column * (b.is_half ? sizeof(uint16_t) : sizeof(float));
+    return b;
+}
+
+INLINE void prefetch(struct run_matrix b)
+{
+    if (b.ahead > 0)
+        __builtin_prefetch((const char *)b.data + b.ahead, 0, 2);
+}
+
 /* n_rows by n_vectors sums at once; both are constants where this is inlined. */
 INLINE void add_block(const float *a, size_t a_stride, size_t n_rows, struct run_matrix b, size_t n,
                       size_t n_vectors, float *out, size_t out_stride)
 {
-    float_vector sums[ROWS][VECTORS];
+    float_vector sums[MOST_ROWS][VECTORS];
 
     for (size_t r = 0; r < n_rows; r++)
         for (size_t v = 0; v < n_vectors; v++)
             sums[r][v] = float_load(out + r * out_stride + v * FLOAT_WIDTH);
     for (size_t i = 0; i < n; i++) {
+        const struct run_matrix row = from_column(b, i * b.stride);
         float_vector right[VECTORS];
 
+        prefetch(row);
         for (size_t v = 0; v < n_vectors; v++)
-            right[v] = load(b, i * b.stride + v * FLOAT_WIDTH);
+            right[v] = load(row, v * FLOAT_WIDTH);
         for (size_t r = 0; r < n_rows; r++) {
             const float_vector left = float_all(a[r * a_stride + i]);
 
@@ -77,9 +92,12 @@ INLINE void add_block(const float *a, size_t a_stride, size_t n_rows, struct run
 INLINE void add_columns(const float *a, size_t a_stride, size_t n_rows, struct run_matrix b,
                         size_t n, size_t n_vectors, float *out, size_t out_stride)
 {
-    for (; n_rows >= ROWS; n_rows -= ROWS, a += ROWS * a_stride, out += ROWS * out_stride)
+    for (; n_rows > MOST_ROWS || n_rows == ROWS;
+         n_rows -= ROWS, a += ROWS * a_stride, out += ROWS * out_stride)
         add_block(a, a_stride, ROWS, b, n, n_vectors, out, out_stride);
-    if (n_rows == 3)
+    if (n_rows == MOST_ROWS)
+        add_block(a, a_stride, MOST_ROWS, b, n, n_vectors, out, out_stride);
+    else if (n_rows == 3)
         add_block(a, a_stride, 3, b, n, n_vectors, out, out_stride);
     else if (n_rows == 2)
         add_block(a, a_stride, 2, b, n, n_vectors, out, out_stride);
@@ -92,37 +110,36 @@ INLINE void add_converted(const float *a, size_t a_stride, size_t n_rows, struct
                           size_t n, size_t n_vectors, float *out, size_t out_stride)
 {
     float floats[RUN_TILE][VECTORS * FLOAT_WIDTH];
-    const struct run_matrix converted = {floats, (size_t)VECTORS * FLOAT_WIDTH, false};
+    const struct run_matrix converted = {.data = floats, .stride = (size_t)VECTORS * FLOAT_WIDTH};
 
     for (size_t first = 0; first < n; first += RUN_TILE) {
         const size_t n_now = n - first < RUN_TILE ? n - first : RUN_TILE;
 
-        for (size_t i = 0; i < n_now; i++)
+        for (size_t i = 0; i < n_now; i++) {
+            const struct run_matrix row = from_column(b, (first + i) * b.stride);
+
+            prefetch(row);
             for (size_t v = 0; v < n_vectors; v++)
-                float_store(floats[i] + v * FLOAT_WIDTH,
-                            load(b, (first + i) * b.stride + v * FLOAT_WIDTH));
+                float_store(floats[i] + v * FLOAT_WIDTH, load(row, v * FLOAT_WIDTH));
+        }
         add_columns(a + first, a_stride, n_rows, converted, n_now, n_vectors, out, out_stride);
     }
 }
 
+/* Few rows wait for memory rather than for the conversion. */
 INLINE void add_any(const float *a, size_t a_stride, size_t n_rows, struct run_matrix b, size_t n,
                     size_t n_vectors, float *out, size_t out_stride)
 {
-    if (!b.is_half)
-        add_columns(a, a_stride, n_rows, (struct run_matrix){b.data, b.stride, false}, n, n_vectors,
-                    out, out_stride);
-    else if (n_rows <= ROWS)
-        add_columns(a, a_stride, n_rows, (struct run_matrix){b.data, b.stride, true}, n, n_vectors,
-                    out, out_stride);
-    else
-        add_converted(a, a_stride, n_rows, (struct run_matrix){b.data, b.stride, true}, n,
-                      n_vectors, out, out_stride);
-}
+    const struct run_matrix half = {b.data, b.stride, true, b.ahead};
 
-static struct run_matrix from_column(struct run_matrix b, size_t column)
-{
-    b.data = (const char *)b.data + column * (b.is_half ? sizeof(uint16_t) : sizeof(float));
-    return b;
+    if (b.is_half && n_rows > MOST_ROWS)
+        add_converted(a, a_stride, n_rows, half, n, n_vectors, out, out_stride);
+    else if (b.is_half)
+        add_columns(a, a_stride, n_rows, half, n, n_vectors, out, out_stride);
+    else
+        add_columns(a, a_stride, n_rows,
+                    (struct run_matrix){b.data, b.stride, false, n_rows > MOST_ROWS ? 0 : b.ahead},
+                    n, n_vectors, out, out_stride);
 }
 
 void RUN_KERNEL(add_products)(const float *a, size_t a_stride, size_t n_rows, struct run_matrix b,
