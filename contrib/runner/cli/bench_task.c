@@ -4,7 +4,6 @@
 #include "contrib/runner/sampling/xoshiro.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +21,7 @@ struct rates {
 struct memory {
     uint64_t anonymous_bytes; /* the most after any test */
     uint64_t total_bytes;     /* the peak, with the weights' pages */
+    uint64_t huge_bytes;      /* of the weights, in huge pages */
 };
 
 struct bench {
@@ -56,28 +56,15 @@ static double rate(uint32_t n, double seconds)
     return n / (seconds > 1e-9 ? seconds : 1e-9);
 }
 
-/* Return the number of bytes that a line of the process's status gives; 0 without the line. */
-static uint64_t status_bytes(const char *status, const char *name)
-{
-    const char *line = strstr(status, name);
-    uint64_t kib = 0;
-
-    if (line)
-        sscanf(line + strlen(name), "%" SCNu64, &kib);
-    return kib * 1024;
-}
-
 static void sample_memory(struct bench *bench)
 {
-    char status[4096];
-    const ssize_t n = pread(bench->session->files.input, status, sizeof status - 1, 0);
-    uint64_t anonymous_bytes;
+    const struct run_task_files *files = &bench->session->files;
+    const uint64_t anonymous_bytes = run_proc_bytes(files->input, "\nRssAnon:");
 
-    status[n > 0 ? n : 0] = '\0';
-    anonymous_bytes = status_bytes(status, "\nRssAnon:");
     if (anonymous_bytes > bench->memory.anonymous_bytes)
         bench->memory.anonymous_bytes = anonymous_bytes;
-    bench->memory.total_bytes = status_bytes(status, "\nVmHWM:");
+    bench->memory.total_bytes = run_proc_bytes(files->input, "\nVmHWM:");
+    bench->memory.huge_bytes = run_proc_bytes(files->sums, "\nFilePmdMapped:");
 }
 
 /* Make the engine's context the tokens before the measured ones. */
@@ -143,8 +130,10 @@ static void print_text(const struct bench *bench, const char *architecture)
            bench->n_threads, options->n_batch, options->bench_depth);
     print_row("prompt", options->bench_prompt, &bench->prompt);
     print_row("text", options->bench_predict, &bench->predict);
-    printf("memory        %.1f MB anonymous, %.1f MB in all\n",
-           (double)bench->memory.anonymous_bytes / 1e6, (double)bench->memory.total_bytes / 1e6);
+    printf(
+        "memory        %.1f MB anonymous, %.1f MB in all, %.1f MB of the weights in huge pages\n",
+        (double)bench->memory.anonymous_bytes / 1e6, (double)bench->memory.total_bytes / 1e6,
+        (double)bench->memory.huge_bytes / 1e6);
 }
 
 static void add_row(const char *name, uint32_t n, const struct rates *rates)
@@ -175,6 +164,7 @@ static int print_json(const struct bench *bench, const char *architecture)
     run_json_begin("memory");
     run_json_integer("anonymous_bytes", bench->memory.anonymous_bytes);
     run_json_integer("total_bytes", bench->memory.total_bytes);
+    run_json_integer("huge_page_bytes", bench->memory.huge_bytes);
     run_json_end();
     run_json_end();
     return run_finish_json(session);

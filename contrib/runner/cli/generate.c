@@ -206,5 +206,8 @@ void run_generation_report(const struct run_generation *generation)
             run_message("%s %5zu tokens, %9zu accepted",
                         i == RUN_DRAFT_LOOKUP ? "drafts              " : "drafts by nextn     ",
                         drafts[i].n_drafted, drafts[i].n_accepted);
-    run_message("total   %9.3f s", run_seconds() - session->started);
+    run_message("total   %9.3f s, %3.0f %% of the weights in huge pages",
+                run_seconds() - session->started,
+                100 * (double)run_proc_bytes(session->files.sums, "\nFilePmdMapped:") /
+                    (double)run_weights_mapped_bytes(session->tree.weights));
 }

@@ -9,8 +9,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Bytes read at once, and bytes requested ahead. */
-#define CHUNK_BYTES ((uint64_t)8 << 20)
+/* Of a huge page. */
+#define STEP_BYTES ((uintptr_t)2 << 20)
+
+#if !defined(MADV_POPULATE_READ)
+#define MADV_POPULATE_READ 22 /* since Linux 5.14 */
+#endif
 
 /* Return the bytes available without swapping; 0 if unknown. */
 static uint64_t available_bytes(void)
@@ -32,38 +36,33 @@ bool run_read_ahead_fits(const struct run_weights *weights)
     return run_weights_mapped_bytes(weights) <= available_bytes();
 }
 
-static void request(const uint8_t *data, uint64_t n_bytes, uint64_t page_bytes)
+/*
+ * Map a thread's share of the bytes, in steps that end where huge pages do, so that the kernel
+ * reads whole ones: map_file() in tree/model_files.c asks for them. What fails will fail in the
+ * computation.
+ */
+static void read_bytes(const struct run_read_ahead *ahead, unsigned thread, const uint8_t *data,
+                       uint64_t n_bytes)
 {
-    const uint64_t before = (uintptr_t)data % page_bytes;
+    const uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t end = (uintptr_t)data + n_bytes;
+    uintptr_t at = (uintptr_t)data / page_bytes * page_bytes;
 
-    if (n_bytes > 0)
-        madvise((void *)(uintptr_t)(data - before), before + n_bytes, MADV_WILLNEED);
-}
+    while (at < end && !atomic_load(&ahead->should_stop)) {
+        const uintptr_t edge = (at / STEP_BYTES + 1) * STEP_BYTES;
+        const uintptr_t next = edge < end ? edge : end;
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Touch every page, after requesting the pages of the next chunk. */
-static void read_bytes(const struct run_read_ahead *ahead, const uint8_t *data, uint64_t n_bytes)
-{
-    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-
-    request(data, smaller(n_bytes, CHUNK_BYTES), page_bytes);
-    for (uint64_t at = 0; at < n_bytes && !atomic_load(&ahead->should_stop); at += CHUNK_BYTES) {
-        const uint64_t end = smaller(n_bytes, at + CHUNK_BYTES);
-
-        request(data + end, smaller(n_bytes - end, CHUNK_BYTES), page_bytes);
-        for (uint64_t i = at; i < end; i += page_bytes)
-            (void)*(const volatile uint8_t *)(data + i);
+        if (at / STEP_BYTES % RUN_READERS == thread)
+            madvise((void *)at, next - at, MADV_POPULATE_READ);
+        at = next;
     }
 }
 
 /* The layers come first; embeddings and output are needed after them, or hardly. */
 static void *read_all(void *context)
 {
-    const struct run_read_ahead *ahead = context;
+    struct run_read_ahead *ahead = context;
+    const unsigned thread = atomic_fetch_add(&ahead->n_begun, 1);
 
     for (int is_rest = 0; is_rest < 2; is_rest++) {
         const uint8_t *data;
@@ -74,7 +73,7 @@ static void *read_all(void *context)
             const bool is_layer = name && strncmp(name, "blk.", 4) == 0;
 
             if (is_layer != is_rest)
-                read_bytes(ahead, data, n_bytes);
+                read_bytes(ahead, thread, data, n_bytes);
         }
     }
     return NULL;
@@ -83,14 +82,16 @@ static void *read_all(void *context)
 void run_read_ahead_start(struct run_read_ahead *ahead, const struct run_weights *weights)
 {
     ahead->weights = weights;
-    ahead->is_started = gguf_thread_start(&ahead->thread, read_all, ahead) == 0;
+    while (ahead->n_threads < RUN_READERS &&
+           gguf_thread_start(&ahead->threads[ahead->n_threads], read_all, ahead) == 0)
+        ahead->n_threads++;
 }
 
 void run_read_ahead_finish(struct run_read_ahead *ahead)
 {
-    if (ahead->is_started)
-        pthread_join(ahead->thread, NULL);
-    ahead->is_started = false;
+    while (ahead->n_threads > 0)
+        pthread_join(ahead->threads[--ahead->n_threads], NULL);
+    atomic_store(&ahead->n_begun, 0);
 }
 
 void run_read_ahead_end(struct run_read_ahead *ahead)

@@ -1,5 +1,5 @@
 /*
- * Reads the weights ahead of the computation, in a thread of its own: while a layer is computed in
+ * Reads the weights ahead of the computation, in threads of its own: while a layer is computed in
  * the first pass, the next ones are already being read, and the weights are in memory when a user
  * has typed a message.
  */
@@ -11,11 +11,15 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+/* Threads. On a busy machine, one alone would often wait for a processor between two requests. */
+enum { RUN_READERS = 3 };
+
 /* All zeros: not started. */
 struct run_read_ahead {
     const struct run_weights *weights;
-    pthread_t thread;
-    bool is_started;
+    pthread_t threads[RUN_READERS];
+    unsigned n_threads;
+    atomic_uint n_begun;
     atomic_bool should_stop;
 };
 

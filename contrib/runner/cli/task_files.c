@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -73,6 +75,7 @@ int run_task_files_open(const struct run_options *options, struct run_task_files
     int code;
 
     *files = (struct run_task_files){.input = STDIN_FILENO, .input_name = "stdin", .output = -1};
+    files->sums = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
     code = read_texts(options, files, failure);
     if (code < 0)
         return code;
@@ -102,7 +105,9 @@ void run_task_files_close(struct run_task_files *files)
     gguf_buffer_free(&files->messages);
     gguf_buffer_free(&files->tools);
     gguf_buffer_free(&files->chat_template);
-    *files = (struct run_task_files){.input = -1, .output = -1};
+    if (files->sums >= 0)
+        close(files->sums);
+    *files = (struct run_task_files){.input = -1, .output = -1, .sums = -1};
 }
 
 static bool is_model_file(int fd, run_model_file_test *is_model, const void *user)
@@ -111,6 +116,20 @@ static bool is_model_file(int fd, run_model_file_test *is_model, const void *use
 
     return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
            is_model(user, status.st_dev, status.st_ino);
+}
+
+uint64_t run_proc_bytes(int fd, const char *name)
+{
+    char text[4096];
+    const ssize_t n = pread(fd, text, sizeof text - 1, 0);
+    const char *line;
+    uint64_t kib = 0;
+
+    text[n > 0 ? n : 0] = '\0';
+    line = strstr(text, name);
+    if (line)
+        sscanf(line + strlen(name), "%" SCNu64, &kib);
+    return kib * 1024;
 }
 
 int run_task_files_check(const struct run_options *options, const struct run_task_files *files,

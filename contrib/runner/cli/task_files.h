@@ -22,6 +22,7 @@ struct run_task_files {
     const char *input_name; /* for messages */
     size_t limit_bytes;     /* of the input */
     int output;             /* of --logits, or -1 */
+    int sums;               /* of the process's mappings, for run_proc_bytes(); -1: unknown */
 
     /* The texts in the files of these options, owned; empty if not given. */
     struct gguf_buffer messages, tools, chat_template;
@@ -34,6 +35,12 @@ struct run_task_files {
 int run_task_files_open(const struct run_options *options, struct run_task_files *files,
                         struct run_failure *failure);
 void run_task_files_close(struct run_task_files *files);
+
+/*
+ * Return the number of bytes that a file of /proc gives, in KiB, in the line that begins with
+ * `name`, as in "\nRssAnon:"; 0 if there is none.
+ */
+uint64_t run_proc_bytes(int fd, const char *name);
 
 /* A test for files of the model, which `user` knows, by their numbers as in struct stat. */
 typedef bool run_model_file_test(const void *user, uint64_t device, uint64_t inode);

@@ -78,6 +78,7 @@ static int print_object(const struct run_generation *generation, const struct ru
     add_drafts("drafts", &generation->speculation.drafts[RUN_DRAFT_LOOKUP]);
     add_drafts("nextn_drafts", &generation->speculation.drafts[RUN_DRAFT_NEXTN]);
     run_json_number("total_seconds", run_seconds() - session->started);
+    run_json_integer("huge_page_bytes", run_proc_bytes(session->files.sums, "\nFilePmdMapped:"));
     run_json_end();
     run_json_end();
     return run_finish_json(session);

@@ -130,8 +130,11 @@ static void map_file(struct run_model_file *file, const struct run_place *place,
     if (file->tree_fd < 0)
         return;
     data = mmap(NULL, file->status.size_bytes, PROT_READ, MAP_SHARED, file->fd, 0);
-    if (data != MAP_FAILED)
-        file->data = data;
+    if (data == MAP_FAILED)
+        return;
+    /* The first to read a page decides how large it is, so this comes before anything is read. */
+    madvise(data, file->status.size_bytes, MADV_HUGEPAGE);
+    file->data = data;
 }
 
 static void close_descriptor(int *fd)

@@ -48,12 +48,14 @@ class TestBench(BenchTestCase):
 
     def test_memory(self):
         out, err = self.run_runner("--bench", "2,2", self.model)
-        self.assertRegex(out, r"\nmemory +[0-9.]+ MB anonymous, [0-9.]+ MB in all\n$")
+        self.assertRegex(out, r"\nmemory +[0-9.]+ MB anonymous, [0-9.]+ MB in all, "
+                              r"[0-9.]+ MB of the weights in huge pages\n$")
         self.assertEqual("", err)
         described = json.loads(self.run_runner("--bench", "0,2", "--json", self.model)[0])
         memory = described["memory"]
         self.assertGreater(memory["anonymous_bytes"], 0)
         self.assertGreaterEqual(memory["total_bytes"], described["weights_bytes"])
+        self.assertLessEqual(memory["huge_page_bytes"], memory["total_bytes"])
 
     def test_counts_the_weights_that_a_token_uses(self):
         """All tensors, but one row of the embeddings, and one eighth of the experts."""
