@@ -197,7 +197,7 @@ $(foreach set,scalar $(KERNEL_SETS),$(eval $(call kernel_rule,$(BUILD),$(set))))
 
 # ---- fuzzing: replay with any compiler, libFuzzer with clang, or AFL++ ----
 
-FUZZ_TARGETS := tree library decode json names runner templates
+FUZZ_TARGETS := tree library decode json names runner templates stores
 FUZZ_SECONDS ?= 60
 FUZZER       := fuzz
 FUZZ_CC      := $(if $(filter afl,$(FUZZER)),afl-clang-fast,clang)

@@ -189,7 +189,7 @@ static int walk_refs(struct gguf_store_search *search, const char *path, int dep
     const int result = path_of_folder
                            ? search->access->list(search->access->argument, path_of_folder, &folder)
                            : -ENOMEM;
-    const bool has_refs = result == 0 && gguf_store_entry(&folder, REFS + 1);
+    const bool has_refs = result == 0 && gguf_store_entry(&folder, &REFS[1]);
 
     for (size_t i = 0; result == 0 && i < folder.n_entries; i++) {
         const char *name = folder.entries[i].name;
@@ -204,7 +204,7 @@ static int walk_refs(struct gguf_store_search *search, const char *path, int dep
                                            (int)(is_json ? length - 5 : length), name),
                            gguf_store_text("%s/%s", path_of_folder, name));
         else if (below && !is_refs && folder.entries[i].is_folder && depth < MAX_DEPTH &&
-                 (!has_refs || strcmp(name, REFS + 1) == 0))
+                 (!has_refs || strcmp(name, &REFS[1]) == 0))
             walk_refs(search, below, depth + 1, index);
         free(below);
     }

@@ -1,8 +1,8 @@
 /*
  * A disk that fails, for tests: faulty FILE MOUNTPOINT
  *
- * Mounts a directory with two files: `model`, which is FILE read-only, and `control`. Writes to
- * `control` are commands:
+ * Mounts a directory with two files: `model`, which is FILE read-only, and `control`, whose size is
+ * the number of bytes of `model` that were read. Writes to `control` are commands:
  *
  *     FIRST END        reads of `model` that touch bytes FIRST to END - 1 fail with EIO
  *     0 0              no read fails
@@ -22,6 +22,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +39,7 @@ static pthread_mutex_t bad_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t let_go = PTHREAD_COND_INITIALIZER;
 static enum { FAIL, HOLD, STALL, VANISH } mode;
 static uint64_t bad_first, bad_end; /* for FAIL and HOLD */
+static atomic_ullong n_read;
 
 static bool is_bad(uint64_t first, uint64_t end)
 {
@@ -80,6 +82,8 @@ static struct stat status_of(fuse_ino_t inode)
 
     if (inode == MODEL)
         fstat(source, &status);
+    else if (inode == CONTROL)
+        status.st_size = (off_t)n_read;
     status.st_ino = inode;
     status.st_mode = inode == FUSE_ROOT_ID ? S_IFDIR | 0755 : S_IFREG | 0644;
     status.st_nlink = inode == FUSE_ROOT_ID ? 2 : 1;
@@ -98,7 +102,7 @@ static void on_getattr(fuse_req_t request, fuse_ino_t inode, struct fuse_file_in
         fuse_reply_attr(request, &status, 0);
 }
 
-/* Accept O_TRUNC on `control`, which is always empty. */
+/* Accept O_TRUNC on `control`. */
 static void on_setattr(fuse_req_t request, fuse_ino_t inode, struct stat *changes, int which,
                        struct fuse_file_info *info)
 {
@@ -128,6 +132,7 @@ static void on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t off
     const ssize_t done = data && !error ? pread(source, data, size, offset) : -1;
 
     (void)info;
+    n_read += done > 0 ? (unsigned long long)done : 0;
     if (done < 0)
         fuse_reply_err(request, error ? error : EIO);
     else
