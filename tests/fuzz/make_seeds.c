@@ -461,35 +461,6 @@ static void write_trees(void)
                    strlen(runner_more_seeds[i].text));
 }
 
-/* The first byte is the index of the store. */
-static void make_store_seeds(void)
-{
-#define DIGEST "sha256:0123456789012345678901234567890123456789012345678901234567890123"
-    static const struct {
-        const char *name, *text;
-    } seeds[] = {
-        {"ollama",
-         "0{\"layers\": [{\"mediaType\": \"application/vnd.ollama.image.model\", \"digest\": "
-         "\"" DIGEST "\"}, {\"mediaType\": \"application/vnd.ollama.image.license\", "
-         "\"digest\": \"" DIGEST "\"}]}"},
-        {"hub", "10123456789012345678901234567890123456789"},
-        {"flat",
-         "1{\"ggufFile\": {\"rfilename\": \"x/n.gguf\"}, \"mmprojFile\": {\"rfilename\": \"m\"}}"},
-        {"docker",
-         "3{\"models\": [{\"id\": \"" DIGEST "\", \"tags\": [\"o/n:t\"]}], \"layers\": "
-         "[{\"mediaType\": \"application/vnd.docker.ai.gguf.v3\", \"digest\": \"" DIGEST "\"}]}"},
-        {"ramalama",
-         "4{\"hash\": \"sha256:1\", \"files\": [{\"name\": \"x\", \"type\": \"gguf\"}]}"},
-        {"ramalama-text", "4sha256:1\nx---model\ny---mmproj\n"},
-        {"oci", "5{\"manifests\": [{\"digest\": \"" DIGEST "\"}], \"layers\": [{\"mediaType\": "
-                "\"application/vnd.cncf.model.weight.v1.raw\", \"digest\": \"" DIGEST "\", "
-                "\"annotations\": {\"org.cncf.model.filepath\": \"n-00001-of-00002.gguf\"}}]}"},
-    };
-
-    for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++)
-        write_seed("stores", seeds[i].name, seeds[i].text, strlen(seeds[i].text));
-}
-
 int main(int argc, char **argv)
 {
     static const char *const targets[] = {"",      "tree",   "decode",    "json",
@@ -502,7 +473,6 @@ int main(int argc, char **argv)
     folder = argv[1];
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
         make_folder(targets[i]);
-    make_store_seeds();
     write_good_models();
     write_broken_models();
     write_vocabularies();
