@@ -1,6 +1,7 @@
 #include "contrib/runner/cli/run_options.h"
 
 #include "contrib/runner/chat/conversation.h"
+#include "contrib/runner/cli/foreign_options.h"
 #include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/sampling_defaults.h"
 #include "contrib/runner/compute/thread_pool.h"
@@ -85,6 +86,8 @@ static const struct gguf_option rows[] = {
      FOR(BIT(RUN_TASK_GENERATE) | BIT(RUN_TASK_CHAT) | BIT(RUN_TASK_TOKENIZE))},
     {"-f --file", "FILE", "read the prompt from FILE", SET(TEXT, prompt_file),
      FOR(BIT(RUN_TASK_GENERATE))},
+    {"-e --escape", NULL, "replace \\n, \\t and other escapes in PROMPT and other TEXTs",
+     SET(ON, has_escapes)},
     {"-r --stop --reverse-prompt", "TEXT", "end before TEXT; may be given several times",
      SET(TEXTS, stops)},
     {"--system", "TEXT", "with -i: the system message", SET(TEXT, system_text),
@@ -158,6 +161,32 @@ static const struct gguf_option rows[] = {
 };
 /* clang-format on */
 
+static int take_foreign(void *target, int argc, char **argv, int i)
+{
+    struct run_options *options = target;
+    const struct run_foreign_option *foreign = run_foreign_option_find(argv[i]);
+    const size_t length = strcspn(argv[i], "=");
+    const char *next = i + 1 < argc ? argv[i + 1] : NULL;
+    bool has_value;
+
+    if (!foreign)
+        return 0;
+    if (foreign->value == RUN_FOREIGN_REFUSED) {
+        run_message("%.*s: %s", (int)length, argv[i], foreign->hint);
+        return -EINVAL;
+    }
+    has_value = run_foreign_option_has_value(foreign, argv[i], next);
+    if (has_value && access(next, F_OK) == 0) { /* would be MODEL, with the value forgotten */
+        run_message("%s takes a value, but %s is a file or directory; leave %s out, it changes "
+                    "nothing here",
+                    argv[i], next, argv[i]);
+        return -EINVAL;
+    }
+    if (gguf_texts_add(&options->unused, argv[i]) < 0)
+        return -ENOMEM;
+    return has_value ? 2 : 1;
+}
+
 const struct gguf_option_table run_command_line = {
     .program = "ggufs-run",
     .rows = rows,
@@ -171,6 +200,7 @@ const struct gguf_option_table run_command_line = {
     .command_offset = offsetof(struct run_options, task),
     .final_commands = BIT(RUN_TASK_HELP) | BIT(RUN_TASK_VERSION),
     .print_error = run_message,
+    .take_foreign = take_foreign,
 };
 
 static int refuse(const char *what)
@@ -262,6 +292,70 @@ static int check(const struct run_options *options)
     return check_template(options->chat_template);
 }
 
+/*
+ * Replace \n, \r, \t, \\, \', \" and \xNN in `text`, in place, as llama.cpp does. Other escapes,
+ * and \x00, which would end the text, stay as they are.
+ */
+static void undo_escapes(char *text)
+{
+    static const char escapes[] = "nrt\\'\"", bytes[] = "\n\r\t\\'\"";
+    char *end = text;
+
+    while (*text != '\0') {
+        const char *escape = *text == '\\' && text[1] != '\0' ? strchr(escapes, text[1]) : NULL;
+
+        if (escape) {
+            *end++ = bytes[escape - escapes];
+            text += 2;
+        } else if (text[0] == '\\' && text[1] == 'x' && isxdigit((unsigned char)text[2]) &&
+                   isxdigit((unsigned char)text[3]) && (text[2] != '0' || text[3] != '0')) {
+            const char digits[] = {text[2], text[3], '\0'};
+
+            *end++ = (char)strtoul(digits, NULL, 16);
+            text += 4;
+        } else {
+            *end++ = *text++;
+        }
+    }
+    *end = '\0';
+}
+
+/* Replace *text by a copy without escapes, which the command line owns. */
+static int unescape(struct run_options *options, const char **text)
+{
+    char *copy = *text ? strdup(*text) : NULL;
+
+    if (*text && !copy)
+        return -ENOMEM;
+    if (copy) {
+        options->line.owned[options->line.n_owned++] = copy;
+        undo_escapes(copy);
+        *text = copy;
+    }
+    return 0;
+}
+
+static int unescape_all(struct run_options *options)
+{
+    int result = unescape(options, &options->prompt);
+
+    if (result == 0)
+        result = unescape(options, &options->system_text);
+    for (size_t i = 0; result == 0 && i < options->stops.n_texts; i++)
+        result = unescape(options, &options->stops.texts[i]);
+    return result;
+}
+
+static void warn_of_unused(const struct gguf_texts *unused)
+{
+    char names[400] = "";
+
+    for (size_t i = 0; i < unused->n_texts; i++)
+        run_list_add(names, sizeof names, ", ", unused->texts[i]);
+    if (unused->n_texts > 0)
+        run_message("warning: these options change nothing here: %s", names);
+}
+
 int run_options_parse(int argc, char **argv, struct run_options *options)
 {
     int result;
@@ -285,8 +379,12 @@ int run_options_parse(int argc, char **argv, struct run_options *options)
     result = assign_words(options);
     if (result == 0)
         result = check(options);
+    if (result == 0 && options->has_escapes)
+        result = unescape_all(options);
     if (result == 0 && !options->is_confined)
         result = gguf_texts_add(&options->mount_options, "nosandbox");
+    if (result == 0)
+        warn_of_unused(&options->unused);
     if (result == -ENOMEM)
         run_message("%s", strerror(ENOMEM));
     return result;
@@ -297,5 +395,6 @@ void run_options_free(struct run_options *options)
     free((void *)options->stops.texts);
     free((void *)options->mount_options.texts);
     free((void *)options->variables.arguments.texts);
+    free((void *)options->unused.texts);
     gguf_command_line_free(&options->line);
 }

@@ -30,6 +30,7 @@ struct run_options {
     const char *model;       /* a tree or a model file */
     const char *prompt;      /* PROMPT; NULL: not given */
     const char *prompt_file; /* of -f; NULL */
+    bool has_escapes;        /* texts on the command line have had their escapes replaced */
 
     int64_t n_predict; /* -1: no limit */
     int64_t n_context; /* 0: the training context; -1: not given */
@@ -65,14 +66,16 @@ struct run_options {
     struct gguf_texts mount_options; /* for ggufs */
     bool is_confined;
 
+    struct gguf_texts unused; /* options of llama.cpp that change nothing here */
     struct gguf_command_line line;
 };
 
 extern const struct gguf_option_table run_command_line;
 
 /*
- * Parse the command line; the result points into its words. Returns 0, or prints an error to stderr
- * and returns -EINVAL or -ENOMEM. Call run_options_free() in both cases.
+ * Parse the command line; the result points into its words. Prints one warning that names all
+ * options of llama.cpp that change nothing here. Returns 0, or prints an error to stderr and
+ * returns -EINVAL or -ENOMEM. Call run_options_free() in both cases.
  */
 int run_options_parse(int argc, char **argv, struct run_options *options);
 void run_options_free(struct run_options *options);

@@ -35,9 +35,6 @@
 /* The default context, unless the model was trained for less. */
 #define USUAL_CONTEXT 4096
 
-/* The progress of a prompt is shown after this time. */
-#define PROGRESS_SECONDS 1.0
-
 /* Number of unused tensors that are named. */
 #define NAMES_SHOWN 3
 
@@ -273,7 +270,9 @@ static int open_engine(struct run_session *session, uint32_t n_context, struct r
         .cache_type = options->cache_type,
         .can_rewind = is_text_generated(options) && options->n_drafts != 0,
         .has_nextn = is_text_generated(options) && options->n_drafts != 0 &&
-                     options->draft_sources != 1U << RUN_DRAFT_LOOKUP};
+                     options->draft_sources != 1U << RUN_DRAFT_LOOKUP,
+        .on_layer = run_progress_draw,
+        .user = &session->progress};
     int code = run_weights_open(session->tree.fd, session->is_tree_private, &session->tree.weights,
                                 failure);
 
@@ -446,19 +445,17 @@ int run_session_close(struct run_session *session, int status)
 int run_session_feed(struct run_session *session, const int32_t *tokens, size_t n,
                      struct run_failure *failure)
 {
-    /* A benchmark shows its own progress. */
-    const bool is_shown = session->options->task != RUN_TASK_BENCH;
-    const double started = run_seconds();
     int code = 0;
 
+    /* A benchmark shows its own progress. */
+    run_progress_begin(&session->progress, session->options->task == RUN_TASK_BENCH ? 0 : n);
     for (size_t at = 0; at < n && code == 0;) {
         const size_t n_left = n - at;
         const size_t n_now =
             n_left < session->options->n_batch ? n_left : session->options->n_batch;
         const bool is_last = n_now == n_left;
 
-        if (is_shown && at > 0 && run_seconds() - started > PROGRESS_SECONDS)
-            run_message_progress("prompt: %zu of %zu tokens", at, n);
+        run_progress_batch(&session->progress, at, n_now);
         if (run_signals_is_interrupted())
             code = run_fail(failure, -EINTR, "interrupted");
         else
@@ -467,8 +464,7 @@ int run_session_feed(struct run_session *session, const int32_t *tokens, size_t 
                                    is_last ? session->logits : NULL, failure);
         at += n_now;
     }
-    if (is_shown)
-        run_message_progress("%s", "");
+    run_progress_end(&session->progress);
     return code;
 }
 

@@ -4,6 +4,7 @@
 #include "contrib/runner/cli/line_editor.h"
 #include "contrib/runner/cli/read_ahead.h"
 #include "contrib/runner/cli/run_options.h"
+#include "contrib/runner/cli/run_progress.h"
 #include "contrib/runner/cli/task_files.h"
 #include "contrib/runner/engine/engine.h"
 #include "contrib/runner/tokenizer/tokenizer.h"
@@ -25,7 +26,8 @@ struct run_session {
     uint32_t n_drafts;           /* limit of the tokens drafted for a pass */
     uint32_t draft_sources;      /* 1 << source for each */
     float *logits;               /* of the last 1 + n_drafts tokens fed; n_vocab floats each */
-    double started;              /* run_seconds() at the start */
+    struct run_prompt_progress progress;
+    double started; /* run_seconds() at the start */
     double load_seconds;
 };
 

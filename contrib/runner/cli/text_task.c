@@ -1,5 +1,4 @@
 #include "contrib/runner/cli/generate.h"
-#include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/run_signals.h"
 #include "contrib/runner/cli/tasks.h"
 

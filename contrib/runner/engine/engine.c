@@ -36,6 +36,8 @@ struct run_engine {
     bool can_rewind;                     /* see struct run_engine_options */
     uint32_t cache_type, n_window_batch; /* of caches, see struct run_cache */
     uint64_t token_bytes;                /* see run_engine_token_bytes() */
+    void (*on_layer)(void *user, uint32_t layer, uint32_t n_layers);
+    void *user;
 };
 
 static void load_ends(struct run_engine *engine, struct run_loader *loader)
@@ -198,6 +200,8 @@ static void choose_sizes(struct run_engine *engine, const struct run_engine_opti
     engine->n_batch = options->n_batch ? options->n_batch : DEFAULT_BATCH;
     engine->can_rewind = options->can_rewind;
     engine->cache_type = options->cache_type;
+    engine->on_layer = options->on_layer;
+    engine->user = options->user;
     if (engine->n_batch > MAX_BATCH)
         engine->n_batch = MAX_BATCH;
     engine->n_window_batch = engine->n_batch > LEAST_REWIND ? engine->n_batch : LEAST_REWIND;
@@ -378,6 +382,8 @@ static void feed_batch(struct run_engine *engine, const int32_t *tokens, size_t 
     if (engine->hparams.rwkv_version == 7)
         pass.first_values = run_scratch_take(&engine->scratch, n * n_embd);
     for (uint32_t i = 0; i < engine->hparams.n_layer; i++) {
+        if (engine->on_layer)
+            engine->on_layer(engine->user, i, engine->hparams.n_layer);
         if (i > 0 && i % engine->hparams.n_stored == 0 && engine->hparams.has_loop_norm)
             run_norm_apply(&engine->output_norm, x, n, n_embd, x);
         run_layer_apply(&engine->layers[i], &pass, x);

@@ -14,6 +14,9 @@ struct run_engine_options {
     uint32_t cache_type; /* of keys and values; see struct run_cache */
     bool has_nextn;      /* load the layer that run_engine_draft() uses, if the model has one */
     bool can_rewind;     /* recurrent layers keep what run_engine_rewind() needs, if they can */
+    /* Called before each layer of each batch, by the thread that feeds; NULL: no call. */
+    void (*on_layer)(void *user, uint32_t layer, uint32_t n_layers);
+    void *user;
 };
 
 struct run_engine;

@@ -21,6 +21,7 @@ COVERED_BY = {
     "contrib/runner/cli/messages.c": "test_runner",
     "contrib/runner/cli/run_main.c": "test_runner",
     "contrib/runner/cli/logits_task.c": "test_runner/test_every_command_checks_its_output",
+    "contrib/runner/cli/run_progress.c": "test_runner_ends/test_progress_of_a_prompt",
     "contrib/runner/cli/session.c": "test_runner",
     "contrib/runner/cli/task_files.c": "test_runner/test_every_command_checks_its_output",
     "contrib/runner/cli/text_output.c": "test_runner_ends/test_interrupt_while_nobody_reads",

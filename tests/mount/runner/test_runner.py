@@ -168,6 +168,8 @@ class TestErrors(RunnerTestCase):
                                (["-np"], "unknown option -np; for a list: ggufs-run --help"),
                                (["-prompt", "a"], "unknown option -prompt; did you mean --prompt?")):
             self.assertEqual(f"ggufs-run: {message}\n", self.refused(EX_USAGE, *words, self.model))
+        self.assertIn("-md: drafts by a second model",
+                      self.refused(EX_USAGE, "-md", "x", self.model, "a"))
 
     def test_names_of_models_elsewhere(self):
         for name, remedy in (("hf.co/a/b:Q4_K_M", "hf download a/b --include"),
@@ -345,6 +347,23 @@ class TestErrors(RunnerTestCase):
         self.assertRegex(out, r"^\d+( \d+)*\n$")
         # The text may directly follow the option.
         self.assertEqual(out, self.run_runner("--tokenize", "a", model, model=model)[0])
+
+    def test_options_of_other_runners(self):
+        for option, word in (("-cnv", "-i"), ("-md", "--draft"), ("--list-devices", "CPU"),
+                             ("-hf", "local files"), ("--override-kv=x", "-o set=")):
+            err = self.refused(EX_USAGE, option, self.model, "a")
+            self.assertTrue(err.startswith("ggufs-run: " + option.split("=")[0] + ": "), err)
+            self.assertIn(word, err)
+
+    def test_options_without_effect(self):
+        """Options of llama.cpp that change nothing here are named once, and the run goes on."""
+        plain, _ = self.run_runner("-n", "4", "--temp", "0", self.model, "a")
+        text, err = self.run_runner("-n", "4", "-ngl", "99", "-fa", "on", "--jinja", "--temp", "0",
+                                    "--no-mmap", self.model, "a")
+        self.assertEqual(plain, text)
+        self.assertEqual(["ggufs-run: warning: these options change nothing here: -ngl, -fa, "
+                          "--jinja, --no-mmap"],
+                         [line for line in err.splitlines() if "warning" in line])
 
 
 class TestChat(RunnerTestCase):

@@ -1,3 +1,4 @@
+#include "contrib/runner/cli/foreign_options.h"
 #include "contrib/runner/cli/run_options.h"
 #include "dequant/types.h"
 
@@ -87,6 +88,95 @@ Test(run_options, no_sandbox_applies_to_both_processes)
     cr_assert_eq(options.mount_options.n_texts, 1);
     cr_expect_str_eq(options.mount_options.texts[0], "nosandbox");
     run_options_free(&options);
+}
+
+/* Every option of another runner has its row, and is not also an option of ggufs-run. */
+Test(run_options, options_of_other_runners, .init = cr_redirect_stderr)
+{
+    for (size_t i = 0; i < run_foreign_option_count; i++) {
+        const struct run_foreign_option *foreign = &run_foreign_options[i];
+        char names[600], *rest, *name;
+
+        cr_assert_lt(strlen(foreign->names), sizeof names);
+        strcpy(names, foreign->names);
+        for (name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
+            const bool is_refused = foreign->value == RUN_FOREIGN_REFUSED;
+            struct run_options options;
+
+            cr_expect_eq(is_refused, foreign->hint != NULL, "%s", name);
+            cr_expect_eq(run_foreign_option_find(name), foreign, "%s", name);
+            cr_expect_eq(foreign->value == RUN_FOREIGN_VALUE ? PARSE(&options, name, "v", "m")
+                                                             : PARSE(&options, name, "m"),
+                         is_refused ? -EINVAL : 0, "%s", name);
+            cr_expect(is_refused || strcmp(options.model, "m") == 0, "%s", name);
+            run_options_free(&options);
+            cr_expect_null(gguf_option_find(&run_command_line, name, strlen(name)), "%s", name);
+        }
+    }
+    cr_expect_eq(run_foreign_option_find("--n-gpu-layers=99"), &run_foreign_options[0]);
+    cr_expect_null(run_foreign_option_find("-n"));
+    cr_expect_null(run_foreign_option_find("-"));
+    cr_expect_null(run_foreign_option_find("--gpu"));
+}
+
+/* `-ngl MODEL PROMPT`: the model is not taken as the value that was forgotten. */
+Test(run_options, a_forgotten_value, .init = cr_redirect_stderr)
+{
+    struct run_options options;
+
+    cr_assert_eq(PARSE(&options, "-ngl", "/proc/self/exe", "hi"), -EINVAL);
+    fflush(stderr);
+    cr_expect_stderr_eq_str(
+        "ggufs-run: -ngl takes a value, but /proc/self/exe is a file or directory; leave -ngl out, "
+        "it changes nothing here\n");
+    run_options_free(&options);
+}
+
+/* The values of llama.cpp's options, with and without them, and one warning for all. */
+Test(run_options, options_without_effect, .init = cr_redirect_stderr)
+{
+    struct run_options options;
+
+    cr_assert_eq(PARSE(&options, "-ngl", "99", "-ngl99", "--n-gpu-layers=9", "-fa", "on",
+                       "--flash-attn", "--color", "--jinja", "-no-cnv", "-fit", "off", "--no-mmap",
+                       "-co", "m", "text"),
+                 0);
+    cr_expect_str_eq(options.model, "m");
+    cr_expect_str_eq(options.prompt, "text");
+    fflush(stderr);
+    cr_expect_stderr_eq_str(
+        "ggufs-run: warning: these options change nothing here: -ngl, -ngl99, --n-gpu-layers=9, "
+        "-fa, --flash-attn, --color, --jinja, -no-cnv, -fit, --no-mmap, -co\n");
+    run_options_free(&options);
+}
+
+Test(run_options, escapes)
+{
+    static const struct {
+        const char *given, *expected;
+    } cases[] = {
+        {"A\\nB", "A\nB"},  {"\\t\\r\\\\n", "\t\r\\n"}, {"\\x41\\x00\\xg", "A\\x00\\xg"},
+        {"\\\"\\'", "\"'"}, {"\\q\\", "\\q\\"},         {"", ""},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run_options options;
+
+        cr_assert_eq(PARSE(&options, "m", (char *)cases[i].given, "-e"), 0);
+        cr_expect_str_eq(options.prompt, cases[i].expected, "case %zu", i);
+        run_options_free(&options);
+        cr_assert_eq(PARSE(&options, "m", (char *)cases[i].given), 0);
+        cr_expect_str_eq(options.prompt, cases[i].given, "case %zu", i);
+        run_options_free(&options);
+    }
+    {
+        struct run_options options;
+
+        cr_assert_eq(PARSE(&options, "m", "-e", "-r", "a\\n", "-i", "--system", "\\t"), 0);
+        cr_expect_str_eq(options.stops.texts[0], "a\n");
+        cr_expect_str_eq(options.system_text, "\t");
+        run_options_free(&options);
+    }
 }
 
 Test(run_options, double_dash_ends_the_options)
