@@ -11,6 +11,8 @@
 
 #include <time.h>
 
+struct gguf_store_access;
+
 /* All zero: not open. */
 struct gguf_file {
     struct gguf_source source;
@@ -19,10 +21,12 @@ struct gguf_file {
 };
 
 /*
- * Open the file at `path` as the first kind of source that fits. On success gguf_file_close() must
- * be called. On failure `report` has the reason.
+ * Open the file at `path` as the first kind of source that fits. `opener` opens it (see
+ * gguf/stores/model_list.h) and may be NULL: by a system call. On success gguf_file_close() must be
+ * called. On failure `report` has the reason.
  */
-int gguf_file_open(const char *path, enum gguf_access access, struct gguf_file *file,
+int gguf_file_open(const char *path, enum gguf_access access,
+                   const struct gguf_store_access *opener, struct gguf_file *file,
                    struct gguf_report *report);
 
 /*

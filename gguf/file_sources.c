@@ -1,29 +1,35 @@
 #include "gguf/source.h"
 
+#include "gguf/stores/model_list.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static int open_read(struct gguf_source *source, const char *path, struct gguf_report *report)
 {
-    struct stat status;
+    const struct gguf_store_access *opener = source->state ? source->state : &gguf_direct_access;
+    struct gguf_file_status status;
+    int result = opener->open(opener->argument, path);
 
-    /* O_NONBLOCK: a FIFO by that name must not hang us before we know that it is one. */
-    source->descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (source->descriptor < 0 || fstat(source->descriptor, &status) < 0)
-        return gguf_system_error(report, -errno, GGUF_NO_PLACE);
-    if (S_ISDIR(status.st_mode))
-        return gguf_error(report, GGUF_RULE_NOT_A_FILE, -EISDIR, GGUF_NO_PLACE,
+    source->descriptor = result;
+    if (result >= 0)
+        result = gguf_get_file_status(source->descriptor, &status);
+    if (result == -EISDIR)
+        return gguf_error(report, GGUF_RULE_NOT_A_FILE, result, GGUF_NO_PLACE,
                           "is a directory; name the model file in it (the model comes first)");
-    if (!S_ISREG(status.st_mode))
+    if (result == -EINVAL)
         return gguf_error(
-            report, GGUF_RULE_NOT_A_FILE, -EINVAL, GGUF_NO_PLACE,
+            report, GGUF_RULE_NOT_A_FILE, result, GGUF_NO_PLACE,
             "is not a regular file, so it cannot be mapped into memory; store the data "
             "in a file first");
-    source->size_bytes = (uint64_t)status.st_size;
+    if (result == -EXDEV)
+        return gguf_error(report, GGUF_RULE_NOT_A_FILE, result, GGUF_NO_PLACE,
+                          "is a link out of the folder; name the file itself if you trust it");
+    if (result < 0)
+        return gguf_system_error(report, result, GGUF_NO_PLACE);
+    source->size_bytes = status.size_bytes;
     return 0;
 }
 

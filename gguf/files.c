@@ -30,7 +30,8 @@ static int open_other(const struct gguf_files *files, uint32_t index,
                                                    : gguf_part_path(path, index);
     if (!shard->path)
         return -ENOMEM;
-    shard->error = gguf_file_open(shard->path, access_of(options), &shard->file, &report);
+    shard->error = gguf_file_open(shard->path, access_of(options), options ? options->opener : NULL,
+                                  &shard->file, &report);
     if (shard->error == 0)
         return 0;
     shard->rule = report.first_error.rule;
@@ -58,7 +59,8 @@ int gguf_files_open(const char *path, const struct gguf_open_options *options,
 {
     struct gguf_file named;
     uint32_t number, count;
-    int result = gguf_file_open(path, access_of(options), &named, report);
+    int result =
+        gguf_file_open(path, access_of(options), options ? options->opener : NULL, &named, report);
 
     *files = (struct gguf_files){.count = 1};
     if (result < 0)

@@ -48,9 +48,9 @@ unsigned gguf_model_generation(const struct gguf_model *model)
 
 struct timespec gguf_model_modified(const struct gguf_model *model)
 {
-    struct timespec newest = gguf_file_modified(&model->files[0]);
+    struct timespec newest = {0};
 
-    for (uint32_t i = 1; i < model->n_files; i++) {
+    for (uint32_t i = 0; i < model->n_files; i++) {
         const struct timespec time = gguf_file_modified(&model->files[i]);
 
         if (gguf_is_later(time, newest))

@@ -123,6 +123,7 @@ struct gguf_open_options {
     int era;       /* 1 + the era of the blocks of an rwkv.cpp file of version 100; 0: unknown */
     bool partial;  /* the file is still being written: its data may be missing */
     bool unmapped; /* read the file with pread() instead of mapping it */
+    const struct gguf_store_access *opener; /* of files; NULL: system calls */
     /* Types of ambiguous ids, one per id; see gguf/ambiguous_types.h. */
     const struct dequant_type *types[GGUF_MAX_TYPE_CHOICES];
     size_t n_types;

@@ -139,7 +139,10 @@ int gguf_source_lend(const struct gguf_source *source, uint64_t offset, size_t n
  */
 struct gguf_pieces gguf_source_find_pieces(const struct gguf_source *source, uint64_t offset);
 
-/* The kinds that are files of their own. */
+/*
+ * The kinds that are files of their own. Their state is the struct gguf_store_access that opens
+ * them, which they do not own; NULL: a system call.
+ */
 
 /* A complete file, mapped as a whole. Fits every path. */
 extern const struct gguf_source_kind gguf_mapped_file;

@@ -81,7 +81,22 @@ static int check_order(const char *const *arguments, int n)
     return -EINVAL;
 }
 
-/* MODEL MOUNTPOINT */
+/* MODEL... */
+static int assign_models(const struct gguf_option_table *table, struct fs_options *options)
+{
+    for (int i = 0; i < options->line.n_words; i++) {
+        const char *model = options->line.words[i];
+        bool is_new = true;
+
+        for (int j = 0; j < options->n_models; j++)
+            is_new &= !gguf_are_shards_of_one_model(options->models[j], model);
+        if (is_new)
+            options->models[options->n_models++] = model;
+    }
+    return options->n_models > 0 ? 0 : fail_missing(table, options, "a MODEL is missing");
+}
+
+/* MODEL... MOUNTPOINT */
 static int assign_mount(const struct gguf_option_table *table, struct fs_options *options)
 {
     const char **arguments = options->line.words;
@@ -99,26 +114,8 @@ static int assign_mount(const struct gguf_option_table *table, struct fs_options
         return -EINVAL;
     if (n == n_shards)
         return fail_missing(table, options, "MOUNTPOINT is missing");
-    if (n > n_shards + 1)
-        return refuse_arguments(table, options, "one argument too many: ", arguments[n_shards + 1]);
-    options->models[options->n_models++] = arguments[0];
-    options->directory = arguments[n_shards];
-    return 0;
-}
-
-/* MODEL... */
-static int assign_models(const struct gguf_option_table *table, struct fs_options *options)
-{
-    for (int i = 0; i < options->line.n_words; i++) {
-        const char *model = options->line.words[i];
-        bool is_new = true;
-
-        for (int j = 0; j < options->n_models; j++)
-            is_new &= !gguf_are_shards_of_one_model(options->models[j], model);
-        if (is_new)
-            options->models[options->n_models++] = model;
-    }
-    return options->n_models > 0 ? 0 : fail_missing(table, options, "a MODEL is missing");
+    options->directory = arguments[--options->line.n_words];
+    return assign_models(table, options);
 }
 
 /* Take the model from the start or the end of the arguments; the others are paths. */

@@ -1,5 +1,6 @@
 #include "fs/command/commands.h"
 
+#include "fs/command/many_models.h"
 #include "fs/command/model_input.h"
 #include "fs/command/terminal.h"
 #include "fs/tree/output/escaped_text.h"
@@ -229,5 +230,9 @@ static int print_info(const struct fs_options *options, struct fs_input *input)
 
 int fs_info(const struct fs_options *options)
 {
+    int status;
+
+    if (fs_print_many(options, &status))
+        return status;
     return fs_run_for_models(options, print_info);
 }

@@ -1,5 +1,6 @@
 #include "fs/command/commands.h"
 
+#include "fs/command/many_models.h"
 #include "fs/command/model_input.h"
 #include "fs/command/tree_selection.h"
 #include "fs/command/terminal.h"
@@ -130,5 +131,9 @@ static int list_model(const struct fs_options *options, struct fs_input *input)
 
 int fs_list(const struct fs_options *options)
 {
+    int status;
+
+    if (options->n_paths == 0 && fs_print_many(options, &status))
+        return status;
     return fs_run_for_models(options, list_model);
 }

@@ -20,8 +20,7 @@
 
 /* ---- opening ---- */
 
-/* Return true if a directory is the tree of a model. */
-static bool is_tree(const char *path)
+bool fs_is_tree(const char *path)
 {
     char *summary;
     bool is_there;
@@ -49,7 +48,7 @@ static char *model_in(const struct fs_options *options, const char *directory,
     char *path = NULL;
 
     input->error = -EISDIR;
-    if (!is_tree(directory))
+    if (!fs_is_tree(directory))
         input->error = gguf_model_folder_find(directory, &path, reason);
     else if (options->command == FS_DIFF)
         input->error = asprintf(&path, "%s/model.gguf", directory) < 0 ? -ENOMEM : 0;
@@ -145,13 +144,48 @@ int fs_open_inputs(const struct fs_options *options, struct fs_input **inputs)
 
 void fs_close_inputs(const struct fs_options *options, struct fs_input *inputs)
 {
-    for (int i = 0; i < options->n_models; i++) {
-        gguf_files_close(&inputs[i].files);
-        free(inputs[i].owned_path);
-        gguf_listed_model_free(&inputs[i].stored);
-        free(inputs[i].store_name);
-    }
+    for (int i = 0; i < options->n_models; i++)
+        fs_close_input(&inputs[i]);
     free(inputs);
+}
+
+void fs_close_input(struct fs_input *input)
+{
+    gguf_files_close(&input->files);
+    fs_extras_free(input->extras, input->n_extras);
+    free(input->owned_path);
+    gguf_listed_model_free(&input->stored);
+    free(input->store_name);
+    *input = (struct fs_input){0};
+}
+
+int fs_open_listed(const struct gguf_open_options *open, const struct gguf_listed_model *listed,
+                   struct fs_input *input, struct gguf_report *report)
+{
+    struct gguf_open_options options = *open;
+    int result;
+
+    options.partial |= listed->is_partial;
+    options.shards = listed->shards;
+    options.n_shards = listed->n_shards;
+    *input = (struct fs_input){.path = listed->path,
+                               .extras = calloc(listed->n_extras + 1, sizeof *input->extras)};
+    if (!input->extras)
+        return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
+    result = gguf_files_open(listed->path, &options, &input->files, report);
+    for (size_t i = 0; result == 0 && i < listed->n_extras; i++) {
+        struct fs_extra *extra = &input->extras[input->n_extras];
+
+        report->path = listed->extras[i].path;
+        result = gguf_file_open(report->path, GGUF_ACCESS_READ, open->opener, &extra->file, report);
+        input->n_extras += result == 0;
+        extra->name = result == 0 ? strdup(listed->extras[i].name) : NULL;
+        if (result == 0 && !extra->name)
+            result = gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
+        if (result == 0)
+            report->path = NULL;
+    }
+    return result;
 }
 
 int fs_confine(const struct fs_options *options, const struct gguf_confinement *confinement)
@@ -246,25 +280,41 @@ static int refuse(const char *path, const struct gguf_report *report)
     return gguf_exit_status(report->first_error.code);
 }
 
-int fs_make_tree(const struct fs_options *options, struct fs_input *input, struct fs_tree **tree)
+int fs_make_tree_of(const struct fs_options *options, struct fs_input *input,
+                    const struct fs_findings *findings, struct fs_tree **tree,
+                    struct gguf_report *report)
 {
-    struct refusal refusal = {.path = input->path};
-    struct gguf_report report = {.each = print_first, .user = &refusal};
     const struct fs_tree_options tree_options = {.split_bytes = options->split_bytes,
                                                  .hf_shard_bytes = options->hf_shard_bytes,
                                                  .dtype = options->dtype,
                                                  .export = options->export,
-                                                 .findings = &refusal.findings};
+                                                 .findings = findings,
+                                                 .extras = input->extras,
+                                                 .n_extras = input->n_extras};
     struct gguf_model *model;
+    int result = fs_parse_input(options, input, &model, report);
 
     *tree = NULL;
-    if (fs_parse_input(options, input, &model, &report) < 0)
-        return refuse(input->path, &report);
-    if (gguf_edits_apply(&options->edits, model, &report) < 0 ||
-        fs_tree_make(model, &tree_options, tree, &report) < 0) {
-        gguf_close(model);
-        return refuse(input->path, &report);
+    if (result < 0)
+        return result;
+    result = gguf_edits_apply(&options->edits, model, report);
+    if (result == 0) {
+        input->extras = NULL; /* the tree's */
+        input->n_extras = 0;
+        result = fs_tree_make(model, &tree_options, tree, report);
     }
+    if (result < 0)
+        gguf_close(model);
+    return result;
+}
+
+int fs_make_tree(const struct fs_options *options, struct fs_input *input, struct fs_tree **tree)
+{
+    struct refusal refusal = {.path = input->path};
+    struct gguf_report report = {.each = print_first, .user = &refusal};
+
+    if (fs_make_tree_of(options, input, &refusal.findings, tree, &report) < 0)
+        return refuse(input->path, &report);
     return EX_OK;
 }
 

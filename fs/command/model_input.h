@@ -17,6 +17,8 @@ struct fs_input {
     struct gguf_listed_model stored; /* the model in a store; `path` is its path */
     char *store_name;                /* for --info: its name there; or NULL */
     struct gguf_files files;
+    struct fs_extra *extras; /* files to show beside the model's */
+    size_t n_extras;
     int error;               /* 0, or the negative errno of the opening; `files` is then empty */
     struct gguf_finding why; /* the reason, if error is set */
 };
@@ -42,6 +44,23 @@ int fs_confine(const struct fs_options *options, const struct gguf_confinement *
  * fs_close_tree().
  */
 int fs_make_tree(const struct fs_options *options, struct fs_input *input, struct fs_tree **tree);
+
+/* Return true if a directory is the tree of a model. */
+bool fs_is_tree(const char *path);
+
+/*
+ * Open the files of a listed model: the part of fs_make_tree() before the process is confined,
+ * unless `open` has an opener. Returns 0 or a negative errno with the reason in `report`; then
+ * fs_close_input() must be called in any case.
+ */
+int fs_open_listed(const struct gguf_open_options *open, const struct gguf_listed_model *listed,
+                   struct fs_input *input, struct gguf_report *report);
+void fs_close_input(struct fs_input *input);
+
+/* The rest of fs_make_tree(), for a report of the caller. Returns 0 or a negative errno. */
+int fs_make_tree_of(const struct fs_options *options, struct fs_input *input,
+                    const struct fs_findings *findings, struct fs_tree **tree,
+                    struct gguf_report *report);
 
 /* Free a tree and its model. */
 void fs_close_tree(struct fs_tree *tree);

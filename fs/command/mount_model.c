@@ -1,6 +1,7 @@
 #include "fs/command/commands.h"
 
 #include "fs/command/finding_output.h"
+#include "fs/command/many_models.h"
 #include "fs/command/model_input.h"
 #include "fs/mount/events.h"
 #include "fs/mount/serve.h"
@@ -28,34 +29,62 @@ static int load_tree(void *argument, struct fs_tree **tree)
 static int mount_input(const struct fs_options *options, struct fs_input *input)
 {
     struct load load = {.options = options, .input = input};
-    const int status = fs_serve(&(struct fs_mount){.mountpoint = options->directory,
-                                                   .files = &input->files,
-                                                   .options = &options->mount,
-                                                   .load = load_tree,
-                                                   .content_options = options->content_options,
-                                                   .argument = &load});
+    const int status = fs_serve(
+        &(struct fs_mount){.source = input->files.list[input->files.named].file.source.path,
+                           .mountpoint = options->directory,
+                           .files = &input->files,
+                           .extras = input->extras,
+                           .n_extras = input->n_extras,
+                           .options = &options->mount,
+                           .load = load_tree,
+                           .content_options = options->content_options,
+                           .argument = &load});
 
     if (load.tree)
         fs_close_tree(load.tree);
     return status;
 }
 
-int fs_mount_model(const struct fs_options *options)
+/* Mount one model. `listed` is it with its projectors, or NULL. */
+static int mount_one(const struct fs_options *options, const struct gguf_listed_model *listed)
 {
+    struct fs_options one = *options;
+    struct gguf_report report = {0};
     struct fs_input *inputs;
-    int status = fs_open_inputs(options, &inputs);
+    int status;
 
+    one.n_models = 1;
+    status = fs_open_inputs(&one, &inputs);
     if (status != EX_OK)
         return status;
+    if (listed) {
+        fs_close_input(&inputs[0]);
+        inputs[0].error = fs_open_listed(&options->open, listed, &inputs[0], &report);
+        inputs[0].why = report.first_error;
+    }
     if (inputs[0].error < 0) {
         fs_print_finding(stderr, inputs[0].path, &inputs[0].why);
         fs_print_remedy(stderr, inputs[0].path, &inputs[0].why);
         status = gguf_exit_status(inputs[0].error);
     } else {
-        status = mount_input(options, &inputs[0]);
+        status = mount_input(&one, &inputs[0]);
     }
+    fs_close_inputs(&one, inputs);
+    return status;
+}
+
+int fs_mount_model(const struct fs_options *options)
+{
+    struct gguf_model_list list;
+    struct fs_many many;
+    int status = fs_many_begin(options, &many, &list);
+
+    if (status == EX_OK && fs_are_many(&many, &list))
+        status = fs_mount_many(&many);
+    else if (status == EX_OK)
+        status = mount_one(options, options->n_models > 1 ? list.models : NULL);
     if (status != EX_OK)
         fs_report_event(FS_EVENT_FAILED, "");
-    fs_close_inputs(options, inputs);
+    fs_many_end(&many, &list);
     return status;
 }

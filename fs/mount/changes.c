@@ -2,10 +2,11 @@
 
 #include "gguf/support/thread_start.h"
 
-void fs_changes_begin(struct fs_changes *changes, const struct fs_tree *tree,
+void fs_changes_begin(struct fs_changes *changes, const struct fs_tree *tree, uint64_t first_inode,
                       struct fuse_session *session)
 {
     *changes = (struct fs_changes){.tree = tree,
+                                   .first_inode = first_inode,
                                    .session = session,
                                    .generation = gguf_model_generation(tree->model),
                                    .modified = gguf_model_modified(tree->model)};
@@ -22,9 +23,9 @@ void fs_changes_end(struct fs_changes *changes)
 /* Call it without the lock: the kernel may first wait for answers of other threads. */
 static void notify_kernel(const struct fs_changes *changes)
 {
-    /* Inode numbers are node numbers + 1. Inodes that the kernel does not know are skipped. */
+    /* Inodes that the kernel does not know are skipped. */
     for (fs_node_index i = 0; i < changes->tree->nodes.count; i++)
-        fuse_lowlevel_notify_inval_inode(changes->session, (fuse_ino_t)i + FUSE_ROOT_ID, 0, 0);
+        fuse_lowlevel_notify_inval_inode(changes->session, changes->first_inode + i, 0, 0);
 }
 
 static void *run(void *argument)

@@ -13,44 +13,58 @@ union control {
     char bytes[CMSG_SPACE(FS_MOST_DESCRIPTORS * sizeof(int))];
 };
 
-bool fs_send_descriptors(int socket, const int *descriptors, size_t n)
+bool fs_send_message(int socket, const void *bytes, size_t n_bytes, const int *descriptors,
+                     size_t n)
 {
     union control control = {0};
-    struct iovec byte = {.iov_base = "", .iov_len = 1};
-    struct msghdr message = {.msg_iov = &byte,
-                             .msg_iovlen = 1,
-                             .msg_control = control.bytes,
-                             .msg_controllen = CMSG_SPACE(n * sizeof *descriptors)};
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    struct iovec content = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = n_bytes};
+    struct msghdr message = {.msg_iov = &content, .msg_iovlen = 1};
+    struct cmsghdr *header;
 
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(n * sizeof *descriptors);
-    memcpy(CMSG_DATA(header), descriptors, n * sizeof *descriptors);
-    return sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
+    if (n > 0) {
+        message.msg_control = control.bytes;
+        message.msg_controllen = CMSG_SPACE(n * sizeof *descriptors);
+        header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(n * sizeof *descriptors);
+        memcpy(CMSG_DATA(header), descriptors, n * sizeof *descriptors);
+    }
+    return sendmsg(socket, &message, MSG_NOSIGNAL) == (ssize_t)n_bytes;
 }
 
-int fs_receive_descriptor(int socket)
+bool fs_receive_message(int socket, void *bytes, size_t n_bytes, int *descriptor)
 {
     union control control;
-    char byte;
-    struct iovec room = {.iov_base = &byte, .iov_len = 1};
+    struct iovec room = {.iov_base = bytes, .iov_len = n_bytes};
     struct msghdr message = {.msg_iov = &room,
                              .msg_iovlen = 1,
                              .msg_control = control.bytes,
                              .msg_controllen = sizeof control.bytes};
     const struct cmsghdr *header;
-    int descriptor;
     ssize_t n;
 
     do
         n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
     while (n < 0 && errno == EINTR);
-    header = n == 1 ? CMSG_FIRSTHDR(&message) : NULL;
-    if (!header || header->cmsg_type != SCM_RIGHTS)
-        return -1;
-    memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
-    return descriptor;
+    header = n >= 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    *descriptor = -1;
+    if (header && header->cmsg_type == SCM_RIGHTS)
+        memcpy(descriptor, CMSG_DATA(header), sizeof *descriptor);
+    return n == (ssize_t)n_bytes;
+}
+
+bool fs_send_descriptors(int socket, const int *descriptors, size_t n)
+{
+    return fs_send_message(socket, "", 1, descriptors, n);
+}
+
+int fs_receive_descriptor(int socket)
+{
+    int descriptor;
+    char byte;
+
+    return fs_receive_message(socket, &byte, 1, &descriptor) ? descriptor : -1;
 }
 
 /* Close the descriptors between two. */
@@ -71,25 +85,34 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-int fs_close_inherited(const struct gguf_files *files, int other)
+void fs_close_all_but(const int *others, size_t n)
 {
-    const size_t n = (size_t)files->count + 1;
-    int *ours = calloc(n, sizeof *ours);
     int low = STDERR_FILENO;
+
+    for (size_t i = 0; i < n; i++) {
+        if (others[i] <= low) /* nothing to close */
+            continue;
+        close_between(low, others[i]);
+        low = others[i];
+    }
+    close_between(low, INT_MAX);
+}
+
+int fs_close_inherited(const struct gguf_files *files, const struct fs_extra *extras,
+                       size_t n_extras, int other)
+{
+    const size_t n_files = files ? files->count : 0, n = n_files + n_extras + 1;
+    int *ours = calloc(n, sizeof *ours);
 
     if (!ours)
         return -ENOMEM;
-    for (uint32_t i = 0; i < files->count; i++)
+    for (size_t i = 0; i < n_files; i++)
         ours[i] = files->list[i].file.source.descriptor;
-    ours[files->count] = other;
+    for (size_t i = 0; i < n_extras; i++)
+        ours[n_files + i] = extras[i].file.source.descriptor;
+    ours[n - 1] = other;
     qsort(ours, n, sizeof *ours, compare);
-    for (size_t i = 0; i < n; i++) {
-        if (ours[i] <= low) /* nothing to close */
-            continue;
-        close_between(low, ours[i]);
-        low = ours[i];
-    }
-    close_between(low, INT_MAX);
+    fs_close_all_but(ours, n);
     free(ours);
     return 0;
 }

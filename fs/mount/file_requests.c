@@ -13,41 +13,59 @@ static const struct fs_image *image_of(const struct fuse_file_info *info)
     return (const struct fs_image *)(uintptr_t)info->fh;
 }
 
-static void fail(struct fs_server *server, const struct fs_slow_request *slow, int result)
+static void fail(struct fs_shown *shown, const struct fs_slow_request *slow, int result)
 {
-    fs_report_read_failure(&server->failures, fs_node_of_inode(server, slow->inode), result);
+    fs_report_read_failure(&shown->failures, fs_node_of_inode(shown, slow->inode), result);
     fuse_reply_err(slow->request, -result);
+}
+
+static struct fs_shown *shown_of(const struct fs_image *image)
+{
+    return image->tree->user;
+}
+
+static void close_image(struct fs_server *server, const struct fs_image *image)
+{
+    struct fs_shown *shown = shown_of(image);
+
+    fs_tree_close(shown->tree, image);
+    fs_leave(server, shown);
 }
 
 /* Take what the answer to a read uses, so that it outlives the reader. It is open already. */
 static void hold_image(struct fs_slow_request *slow)
 {
-    struct fs_server *server = slow->server;
+    struct fs_shown *shown = shown_of(image_of(&slow->info));
     const struct fs_image *image;
 
-    fs_tree_open(server->tree, fs_node_of_inode(server, slow->inode), NULL, &image);
+    if (slow->server->set)
+        fs_model_set_hold(slow->server->set, shown->tree);
+    fs_tree_open(shown->tree, fs_node_of_inode(shown, slow->inode), NULL, &image);
 }
 
 static void answer_open(struct fs_slow_request *slow)
 {
     struct fs_server *server = slow->server;
+    struct fs_shown *shown = slow->shown;
     struct fuse_file_info *info = &slow->info;
     const struct fs_interrupt interrupt = {.check = fs_slow_request_is_given_up, .user = slow};
     const struct fs_image *image;
     int result =
-        fs_tree_open(server->tree, fs_node_of_inode(server, slow->inode), &interrupt, &image);
+        fs_tree_open(shown->tree, fs_node_of_inode(shown, slow->inode), &interrupt, &image);
     const bool is_open = result == 0;
     bool is_awaited;
 
     if (is_open)
         result = fs_image_check(image);
     is_awaited = fs_slow_request_end(slow);
-    if (is_open && (!is_awaited || result < 0))
-        fs_tree_close(server->tree, image);
     if (is_awaited && result < 0)
-        fail(server, slow, result);
-    if (!is_awaited || result < 0)
+        fail(shown, slow, result);
+    if (!is_awaited || result < 0) {
+        if (is_open)
+            fs_tree_close(shown->tree, image);
+        fs_leave(server, shown);
         return;
+    }
     info->fh = (uintptr_t)image;
     /*
      * The kernel neither caches slow files nor reads them ahead: it does not report that the reader
@@ -55,24 +73,33 @@ static void answer_open(struct fs_slow_request *slow)
      */
     info->direct_io = server->direct_io || fs_image_is_slow(image);
     /* After a change, the kernel drops its cache of this file before the first read. */
-    info->keep_cache = !fs_changes_notice(&server->changes) && server->keep_cache;
+    info->keep_cache =
+        !fs_changes_notice(&shown->changes) && server->keep_cache && shown->is_lasting;
     info->noflush = 1;
     result = fuse_reply_open(slow->request, info);
     /* If the reader was interrupted, there will be no release. */
     if (result == -ENOENT)
-        fs_tree_close(server->tree, image);
+        close_image(server, image);
 }
 
 void fs_on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
 {
     struct fs_server *server = fs_server_of(request);
-    const struct fs_view *view = fs_inode_node(server, inode)->view;
-    const struct fs_slow_request slow = {
+    struct fs_slow_request slow = {
         .server = server, .request = request, .inode = inode, .info = *info, .answer = answer_open};
+    const struct fs_view *view;
+    int result = fs_enter(server, inode, &slow.shown);
 
-    if ((info->flags & O_ACCMODE) != O_RDONLY || (info->flags & O_TRUNC))
-        fuse_reply_err(request, EROFS);
-    else if (view && view->is_slow)
+    if (result == 0 && ((info->flags & O_ACCMODE) != O_RDONLY || (info->flags & O_TRUNC))) {
+        fs_leave(server, slow.shown);
+        result = -EROFS;
+    }
+    if (result < 0) {
+        fuse_reply_err(request, -result);
+        return;
+    }
+    view = fs_inode_node(slow.shown, inode)->view;
+    if (view && view->is_slow)
         fs_request_workers_add(&server->workers, &slow);
     else
         fs_request_workers_answer(&server->workers, &slow);
@@ -81,7 +108,7 @@ void fs_on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *inf
 void fs_on_release(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
 {
     (void)inode;
-    fs_tree_close(fs_server_of(request)->tree, image_of(info));
+    close_image(fs_server_of(request), image_of(info));
     fuse_reply_err(request, 0);
 }
 
@@ -90,21 +117,23 @@ static void answer_read(struct fs_slow_request *slow)
     struct fs_server *server = slow->server;
     const struct fs_interrupt interrupt = {.check = fs_slow_request_is_given_up, .user = slow};
     const struct fs_image *image = image_of(&slow->info);
+    struct fs_shown *shown = shown_of(image);
     char *data = fs_reply_buffer(slow->size);
     const ssize_t done = data ? fs_image_read_interruptible(image, (uint64_t)slow->offset,
                                                             slow->size, &interrupt, data)
                               : -ENOMEM;
 
+    /* Before the reader can close the file. */
+    fs_changes_notice(&shown->changes);
     if (!fs_slow_request_end(slow)) {
-        fs_tree_close(server->tree, image); /* hold_image() took it */
+        close_image(server, image); /* hold_image() took it */
     } else if (done < 0) {
-        fail(server, slow, (int)done);
+        fail(shown, slow, (int)done);
     } else {
         atomic_fetch_add_explicit(&server->activity->n_read_bytes, (uint64_t)done,
                                   memory_order_relaxed);
         fuse_reply_buf(slow->request, data, (size_t)done);
     }
-    fs_changes_notice(&server->changes);
 }
 
 void fs_on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
@@ -156,20 +185,20 @@ static int locate(const struct fs_image *image, struct gguf_source_location *loc
 
 static void answer_locate(struct fs_slow_request *slow)
 {
-    struct fs_server *server = slow->server;
     const struct fs_image *image = image_of(&slow->info);
+    struct fs_shown *shown = shown_of(image);
     struct gguf_source_location location;
     const int result = locate(image, &location);
 
+    fs_changes_notice(&shown->changes);
     if (!fs_slow_request_end(slow))
-        fs_tree_close(server->tree, image); /* hold_image() took it */
+        close_image(slow->server, image); /* hold_image() took it */
     else if (result == -ENOTTY)
         fuse_reply_err(slow->request, ENOTTY);
     else if (result < 0)
-        fail(server, slow, result);
+        fail(shown, slow, result);
     else
         fuse_reply_ioctl(slow->request, 0, &location, sizeof location);
-    fs_changes_notice(&server->changes);
 }
 
 void fs_on_ioctl(fuse_req_t request, fuse_ino_t inode, unsigned command, void *argument,

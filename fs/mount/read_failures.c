@@ -8,10 +8,11 @@
 #include <string.h>
 #include <syslog.h>
 
-int fs_read_failures_begin(struct fs_read_failures *failures, const struct fs_tree *tree)
+int fs_read_failures_begin(struct fs_read_failures *failures, const struct fs_tree *tree,
+                           _Atomic uint64_t *n)
 {
-    *failures = (struct fs_read_failures){.tree = tree};
-    failures->are_logged = calloc(tree->model->n_files, sizeof *failures->are_logged);
+    *failures = (struct fs_read_failures){.tree = tree, .n = n};
+    failures->are_logged = calloc(tree->model->n_files + 1, sizeof *failures->are_logged);
     return failures->are_logged ? 0 : -ENOMEM;
 }
 
@@ -81,7 +82,9 @@ void fs_report_read_failure(struct fs_read_failures *failures, fs_node_index nod
     const struct gguf_model *model = failures->tree->model;
 
     if (code != -EINTR)
-        atomic_fetch_add(&failures->n, 1);
+        atomic_fetch_add(failures->n, 1);
+    if (model->n_files == 0) /* a text, which memory is too short for */
+        return;
     if (code == -EIO || code == -ESTALE)
         log_files(failures, node);
     else if (code == -ENOMEM && !atomic_exchange(&failures->is_memory_logged, true))

@@ -13,11 +13,12 @@ struct fs_read_failures {
     const struct fs_tree *tree;
     atomic_bool *are_logged; /* for each file of the model; owned */
     atomic_bool is_memory_logged, is_length_logged;
-    _Atomic uint64_t n; /* failed requests, without those that a signal interrupted */
+    _Atomic uint64_t *n; /* failed requests, without those that a signal interrupted */
 };
 
-/* Start without failures. Returns 0 or -ENOMEM. */
-int fs_read_failures_begin(struct fs_read_failures *failures, const struct fs_tree *tree);
+/* Start to count in *n. Returns 0 or -ENOMEM. */
+int fs_read_failures_begin(struct fs_read_failures *failures, const struct fs_tree *tree,
+                           _Atomic uint64_t *n);
 void fs_read_failures_end(struct fs_read_failures *failures);
 
 /*

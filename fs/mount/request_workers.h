@@ -17,6 +17,7 @@
 #include <time.h>
 
 struct fs_server;
+struct fs_shown;
 struct fs_slow_request;
 
 struct fs_request_workers {
@@ -41,6 +42,7 @@ struct fs_slow_request {
     struct fs_server *server;
     fuse_req_t request;
     fuse_ino_t inode;
+    struct fs_shown *shown; /* of an open() */
     size_t size;
     off_t offset;
     struct fuse_file_info info;

@@ -2,6 +2,7 @@
 
 #include "fs/mount/attach.h"
 #include "fs/mount/inodes.h"
+#include "fs/mount/set_requests.h"
 #include "fs/tree/attributes.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@
 /* Seconds. The kernel's cache stays valid until fs/mount/changes.c invalidates it. */
 #define FOREVER 1e9
 
-static mode_t mode_of(const struct fs_server *server, const struct fs_node *node)
+mode_t fs_mode_of(const struct fs_server *server, const struct fs_node *node)
 {
     if (node->kind == FS_LINK)
         return S_IFLNK | 0777; /* the target's mode decides */
@@ -25,22 +26,23 @@ static mode_t mode_of(const struct fs_server *server, const struct fs_node *node
 }
 
 /* Returns 0 or a negative errno. */
-static int get_status(fuse_req_t request, fs_node_index index, struct stat *status)
+static int get_status(fuse_req_t request, struct fs_shown *shown, fs_node_index index,
+                      struct stat *status)
 {
     struct fs_server *server = fs_server_of(request);
-    const struct fs_node *node = &server->tree->nodes.list[index];
+    const struct fs_node *node = &shown->tree->nodes.list[index];
     const struct fs_interrupt interrupt = {.check = fs_is_request_given_up, .user = request};
-    const struct timespec modified = fs_changes_modified(&server->changes);
+    const struct timespec modified = fs_changes_modified(&shown->changes);
     uint64_t size_bytes;
-    int result = fs_tree_size(server->tree, index, &interrupt, &size_bytes);
+    int result = fs_tree_size(shown->tree, index, &interrupt, &size_bytes);
 
     if (result < 0) {
-        fs_report_read_failure(&server->failures, index, result);
+        fs_report_read_failure(&shown->failures, index, result);
         return result;
     }
     *status = (struct stat){
-        .st_ino = fs_inode_of_node(server, index),
-        .st_mode = mode_of(server, node),
+        .st_ino = fs_inode_of_node(shown, index),
+        .st_mode = fs_mode_of(server, node),
         .st_nlink = fs_node_is_directory(node) ? 2 + node->n_folders : 1,
         .st_uid = server->uid,
         .st_gid = server->gid,
@@ -53,15 +55,17 @@ static int get_status(fuse_req_t request, fs_node_index index, struct stat *stat
     return 0;
 }
 
-static int get_entry(fuse_req_t request, fs_node_index index, struct fuse_entry_param *entry)
+int fs_get_entry(fuse_req_t request, struct fs_shown *shown, fs_node_index index,
+                 struct fuse_entry_param *entry)
 {
-    const struct fs_server *server = fs_server_of(request);
+    const fuse_ino_t inode = fs_inode_of_node(shown, index);
+    const double timeout = shown->is_lasting ? FOREVER : 0;
 
-    *entry = (struct fuse_entry_param){.ino = fs_inode_of_node(server, index),
-                                       .generation = index == server->root ? 0 : server->generation,
-                                       .attr_timeout = FOREVER,
-                                       .entry_timeout = FOREVER};
-    return get_status(request, index, &entry->attr);
+    *entry = (struct fuse_entry_param){.ino = inode,
+                                       .generation = inode == FUSE_ROOT_ID ? 0 : shown->generation,
+                                       .attr_timeout = timeout,
+                                       .entry_timeout = timeout};
+    return get_status(request, shown, index, &entry->attr);
 }
 
 /*
@@ -92,11 +96,21 @@ static void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
     struct fs_server *server = fs_server_of(request);
     /* Inode 0: the kernel remembers that the name does not exist. */
     struct fuse_entry_param entry = {.entry_timeout = FOREVER};
+    struct fs_shown *shown;
     fs_node_index index;
-    int result = fs_nfs_lookup(&server->tree->nodes, server->root, parent, name, &index);
+    int result;
 
+    if (fs_set_lookup(request, parent, name))
+        return;
+    result = fs_enter(server, parent, &shown);
+    if (result < 0) {
+        fuse_reply_err(request, -result);
+        return;
+    }
+    result = fs_nfs_lookup(&shown->tree->nodes, shown->root, parent - shown->base, name, &index);
     if (result == 0 && index != FS_NO_NODE)
-        result = get_entry(request, fs_shown_node(server, index), &entry);
+        result = fs_get_entry(request, shown, fs_shown_node(shown, index), &entry);
+    fs_leave(server, shown);
     if (result < 0)
         fuse_reply_err(request, -result);
     else
@@ -105,24 +119,45 @@ static void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 
 static void on_getattr(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
 {
+    struct fs_server *server = fs_server_of(request);
+    struct fs_shown *shown;
     struct stat status;
-    const int result = get_status(request, fs_node_of_inode(fs_server_of(request), inode), &status);
+    double timeout = FOREVER;
+    int result;
 
     (void)info;
+    if (fs_set_getattr(request, inode))
+        return;
+    result = fs_enter(server, inode, &shown);
+    if (result == 0) {
+        result = get_status(request, shown, fs_node_of_inode(shown, inode), &status);
+        timeout = shown->is_lasting ? FOREVER : 0;
+        fs_leave(server, shown);
+    }
     if (result < 0)
         fuse_reply_err(request, -result);
     else
-        fuse_reply_attr(request, &status, FOREVER);
+        fuse_reply_attr(request, &status, timeout);
 }
 
 static void on_readlink(fuse_req_t request, fuse_ino_t inode)
 {
-    fuse_reply_readlink(request, fs_inode_node(fs_server_of(request), inode)->target);
+    struct fs_server *server = fs_server_of(request);
+    struct fs_shown *shown;
+    const int result = fs_enter(server, inode, &shown);
+
+    if (result < 0) {
+        fuse_reply_err(request, -result);
+        return;
+    }
+    fuse_reply_readlink(request, fs_inode_node(shown, inode)->target);
+    fs_leave(server, shown);
 }
 
 static void on_opendir(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
 {
-    (void)inode;
+    if (fs_set_opendir(request, inode, info))
+        return;
     info->cache_readdir = 1;
     info->keep_cache = 1;
     fuse_reply_open(request, info);
@@ -139,57 +174,67 @@ static bool is_size_cheap(const struct fs_node *node)
  * Write the directory entry at a position (0 is ".", 1 is "..", then the children) to `out`.
  * Returns the bytes it needs, as fuse_add_direntry() does.
  */
-static size_t add_entry(fuse_req_t request, fuse_ino_t directory, off_t position, bool plus,
-                        char *out, size_t room)
+static size_t add_entry(fuse_req_t request, struct fs_shown *shown, fuse_ino_t directory,
+                        off_t position, bool plus, char *out, size_t room)
 {
     struct fs_server *server = fs_server_of(request);
-    const struct fs_nodes *nodes = &server->tree->nodes;
-    const struct fs_node *node = fs_inode_node(server, directory);
+    const struct fs_nodes *nodes = &shown->tree->nodes;
+    const struct fs_node *node = fs_inode_node(shown, directory);
     struct fuse_entry_param entry = {0};
     fs_node_index index;
     const char *name;
 
     if (position < 2) {
         name = position == 0 ? "." : "..";
-        index = position == 0 || directory == FUSE_ROOT_ID ? fs_node_of_inode(server, directory)
-                                                           : node->parent;
+        index = position == 0 || directory == shown->base + FUSE_ROOT_ID
+                    ? fs_node_of_inode(shown, directory)
+                    : node->parent;
     } else {
         index = nodes->children[node->first_child + (uint32_t)(position - 2)];
         name = nodes->list[index].name;
-        index = fs_shown_node(server, index);
+        index = fs_shown_node(shown, index);
         /*
          * If the entry has no attributes, the kernel looks the name up later, and gets the errors
          * then.
          */
-        if (plus && (!is_size_cheap(&nodes->list[index]) || get_entry(request, index, &entry) < 0))
+        if (plus && (!is_size_cheap(&nodes->list[index]) ||
+                     fs_get_entry(request, shown, index, &entry) < 0))
             entry = (struct fuse_entry_param){0};
     }
-    entry.attr.st_ino = fs_inode_of_node(server, index);
-    entry.attr.st_mode = mode_of(server, &nodes->list[index]);
+    entry.attr.st_ino = fs_inode_of_node(shown, index);
+    entry.attr.st_mode = fs_mode_of(server, &nodes->list[index]);
     if (plus)
         return fuse_add_direntry_plus(request, out, room, name, &entry, position + 1);
     return fuse_add_direntry(request, out, room, name, &entry.attr, position + 1);
 }
 
 static void reply_directory(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
-                            bool plus)
+                            bool plus, const struct fuse_file_info *info)
 {
-    const off_t end = 2 + (off_t)fs_inode_node(fs_server_of(request), inode)->n_children;
-    char *entries = malloc(size);
+    struct fs_server *server = fs_server_of(request);
+    struct fs_shown *shown = NULL;
+    const bool is_of_set = fs_is_set_folder(info);
+    int result = is_of_set ? 0 : fs_enter(server, inode, &shown);
+    const off_t end = shown && result == 0 ? 2 + (off_t)fs_inode_node(shown, inode)->n_children : 0;
+    char *entries = result == 0 ? malloc(size) : NULL;
     size_t used = 0;
 
     if (!entries) {
-        fuse_reply_err(request, ENOMEM);
+        fuse_reply_err(request, result < 0 ? -result : ENOMEM);
         return;
     }
-    for (off_t position = offset; position < end; position++) {
+    for (off_t position = offset; is_of_set || position < end; position++) {
         const size_t needed =
-            add_entry(request, inode, position, plus, entries + used, size - used);
+            is_of_set
+                ? fs_set_add_entry(request, info, &position, plus, entries + used, size - used)
+                : add_entry(request, shown, inode, position, plus, entries + used, size - used);
 
-        if (needed > size - used)
+        if (needed == 0 || needed > size - used)
             break;
         used += needed;
     }
+    if (shown)
+        fs_leave(server, shown);
     fuse_reply_buf(request, entries, used);
     free(entries);
 }
@@ -197,15 +242,13 @@ static void reply_directory(fuse_req_t request, fuse_ino_t inode, size_t size, o
 static void on_readdir(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
                        struct fuse_file_info *info)
 {
-    (void)info;
-    reply_directory(request, inode, size, offset, false);
+    reply_directory(request, inode, size, offset, false, info);
 }
 
 static void on_readdirplus(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
                            struct fuse_file_info *info)
 {
-    (void)info;
-    reply_directory(request, inode, size, offset, true);
+    reply_directory(request, inode, size, offset, true, info);
 }
 
 /* Reply with what the sink has, or with its size if the caller has no room yet. */
@@ -228,6 +271,7 @@ static void write_number(struct fs_sink *sink, const char *name, uint64_t number
 static void write_mount_status(const struct fs_server *server, struct fs_sink *sink)
 {
     const struct fs_activity *activity = server->activity;
+    size_t n_models, n_open;
 
     fs_sink_print(sink, "version %s\n", GGUFS_VERSION);
     write_number(sink, "pid", (uint64_t)getpid());
@@ -236,7 +280,12 @@ static void write_mount_status(const struct fs_server *server, struct fs_sink *s
     write_number(sink, "timeout_seconds", server->timeout_seconds);
     write_number(sink, "requests", activity->n_requests);
     write_number(sink, "read_bytes", activity->n_read_bytes);
-    write_number(sink, "read_failures", server->failures.n);
+    write_number(sink, "read_failures", server->n_failures);
+    if (server->set) {
+        fs_model_set_count(server->set, &n_models, &n_open);
+        write_number(sink, "models", n_models);
+        write_number(sink, "open_models", n_open);
+    }
 #ifdef __GLIBC__
     {
         const struct mallinfo2 memory = mallinfo2();
@@ -247,17 +296,35 @@ static void write_mount_status(const struct fs_server *server, struct fs_sink *s
 #endif
 }
 
+/* Enter the tree of a node that attributes are of, or reply that it has none. */
+static bool enter_for_attributes(fuse_req_t request, fuse_ino_t inode, int no_attributes,
+                                 struct fs_shown **shown)
+{
+    struct fs_server *server = fs_server_of(request);
+    const int result =
+        fs_is_set_entry(server, inode) ? -no_attributes : fs_enter(server, inode, shown);
+
+    if (result < 0)
+        fuse_reply_err(request, -result);
+    return result == 0;
+}
+
 static void on_getxattr(fuse_req_t request, fuse_ino_t inode, const char *name, size_t room)
 {
     char value[FS_ATTRIBUTES_BYTES];
     struct fs_sink sink = {.to = sizeof value, .out = value};
-    const struct fs_server *server = fs_server_of(request);
+    struct fs_server *server = fs_server_of(request);
+    struct fs_shown *shown;
     int result = 0;
 
-    if (inode == FUSE_ROOT_ID && strcmp(name, FS_STATUS_ATTRIBUTE) == 0)
+    if (inode == FUSE_ROOT_ID && strcmp(name, FS_STATUS_ATTRIBUTE) == 0) {
         write_mount_status(server, &sink);
-    else
-        result = fs_attribute_write(server->tree, fs_node_of_inode(server, inode), name, &sink);
+    } else {
+        if (!enter_for_attributes(request, inode, ENODATA, &shown))
+            return;
+        result = fs_attribute_write(shown->tree, fs_node_of_inode(shown, inode), name, &sink);
+        fs_leave(server, shown);
+    }
     if (result < 0)
         fuse_reply_err(request, -result);
     else
@@ -268,23 +335,38 @@ static void on_listxattr(fuse_req_t request, fuse_ino_t inode, size_t room)
 {
     char names[FS_ATTRIBUTES_BYTES];
     struct fs_sink sink = {.to = sizeof names, .out = names};
-    const struct fs_server *server = fs_server_of(request);
+    struct fs_server *server = fs_server_of(request);
+    struct fs_shown *shown;
 
-    fs_attributes_list(server->tree, fs_node_of_inode(server, inode), &sink);
-    reply_attribute(request, &sink, room);
+    if (fs_is_set_entry(server, inode)) {
+        reply_attribute(request, &sink, room);
+    } else if (enter_for_attributes(request, inode, ENODATA, &shown)) {
+        fs_attributes_list(shown->tree, fs_node_of_inode(shown, inode), &sink);
+        fs_leave(server, shown);
+        reply_attribute(request, &sink, room);
+    }
 }
 
 static void on_statfs(fuse_req_t request, fuse_ino_t inode)
 {
-    const struct fs_tree *tree = fs_server_of(request)->tree;
+    struct fs_server *server = fs_server_of(request);
     struct statvfs status = {.f_bsize = 4096, .f_frsize = 4096, .f_namemax = 255};
+    size_t n_models = 0, n_open;
 
     (void)inode;
-    for (uint32_t i = 0; i < tree->model->n_files; i++)
-        status.f_blocks += (tree->model->files[i].source.size_bytes + 4095) / 4096;
+    if (server->set) {
+        fs_model_set_count(server->set, &n_models, &n_open);
+        status.f_files = n_models;
+    } else {
+        const struct fs_tree *tree = server->shown.tree;
+
+        for (uint32_t i = 0; i < tree->model->n_files; i++)
+            status.f_blocks += (tree->model->files[i].source.size_bytes + 4095) / 4096;
+        status.f_files = tree->nodes.count;
+    }
     /* A read-only file system has no room, but should not look full either. */
     status.f_bfree = status.f_bavail = status.f_blocks;
-    status.f_files = status.f_ffree = status.f_favail = tree->nodes.count;
+    status.f_ffree = status.f_favail = status.f_files;
     fuse_reply_statfs(request, &status);
 }
 
@@ -296,6 +378,7 @@ const struct fuse_lowlevel_ops fs_requests = {
     .opendir = on_opendir,
     .readdir = on_readdir,
     .readdirplus = on_readdirplus,
+    .releasedir = fs_set_on_releasedir,
     .open = fs_on_open,
     .read = fs_on_read,
     .release = fs_on_release,

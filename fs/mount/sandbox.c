@@ -37,6 +37,15 @@ bool fs_sandbox_enter_server(void)
         .threads = true, .system_calls = calls, .n_system_calls = sizeof calls / sizeof *calls});
 }
 
+bool fs_sandbox_enter_opener(void)
+{
+    static const int calls[] = {SCMP_SYS(openat2),  SCMP_SYS(newfstatat),   SCMP_SYS(getdents64),
+                                SCMP_SYS(recvfrom), SCMP_SYS(memfd_create), SCMP_SYS(sendmsg)};
+
+    return confine(&(struct gguf_confinement){
+        .opens = true, .system_calls = calls, .n_system_calls = sizeof calls / sizeof *calls});
+}
+
 bool fs_sandbox_enter_keeper(pid_t server)
 {
     /* The keeper waits for signals and the server, and checks if the mount is dead. */

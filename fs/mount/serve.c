@@ -4,6 +4,7 @@
 #include "fs/mount/daemon.h"
 #include "fs/mount/events.h"
 #include "fs/mount/log.h"
+#include "fs/mount/opener.h"
 #include "fs/mount/requests.h"
 #include "fs/mount/server.h"
 #include "fs/mount/session_io.h"
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sysexits.h>
 #include <syslog.h>
@@ -26,7 +28,8 @@ struct session {
     struct fs_mountpoint mountpoint;
     struct fuse_session *fuse;
     struct fs_server server;
-    sigset_t signals; /* the signal mask to serve with */
+    struct fs_opener opener; /* of many models */
+    sigset_t signals;        /* the signal mask to serve with */
 };
 
 static int out_of_memory(void)
@@ -102,24 +105,54 @@ static void warn_of_sudo(const struct session *session)
 
 /* ---- the server ---- */
 
+/* Many models need many descriptors. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 static int prepare_server(void *argument)
 {
     struct session *session = argument;
 
     fs_mountpoint_close_descriptor(&session->mountpoint);
     fs_log_begin();
-    return EX_OK;
+    if (!session->mount->models)
+        return EX_OK;
+    raise_descriptor_limit();
+    return fs_opener_start(&session->opener, session->mount->models->roots,
+                           session->mountpoint.path, session->mount->options->sandbox);
+}
+
+int fs_show(struct fs_server *server, struct fs_shown *shown, struct fs_tree *tree)
+{
+    shown->tree = tree;
+    tree->user = shown;
+    fs_changes_begin(&shown->changes, tree, shown->base + FUSE_ROOT_ID, server->session);
+    return fs_read_failures_begin(&shown->failures, tree, &server->n_failures);
+}
+
+void fs_hide(struct fs_shown *shown)
+{
+    fs_changes_stop(&shown->changes);
+    fs_changes_end(&shown->changes);
+    fs_read_failures_end(&shown->failures);
 }
 
 /* Find the directory of the tree to mount. Returns an exit status. */
-static int find_root(struct fs_server *server, const char *subdir)
+static int find_root(struct fs_shown *shown, const char *subdir)
 {
     int result;
 
     if (!subdir)
         return EX_OK;
-    result = fs_tree_find(server->tree, subdir, &server->root);
-    if (result == 0 && fs_node_is_directory(fs_tree_node(server->tree, server->root)))
+    result = fs_tree_find(shown->tree, subdir, &shown->root);
+    if (result == 0 && fs_node_is_directory(fs_tree_node(shown->tree, shown->root)))
         return EX_OK;
     fs_complain(subdir, NULL,
                 "option -o subdir: the tree has no such directory; for a list of its files: "
@@ -127,22 +160,102 @@ static int find_root(struct fs_server *server, const char *subdir)
     return EX_NOINPUT;
 }
 
+/* ---- many models ---- */
+
+static int list_models(void *argument, struct gguf_model_list *list)
+{
+    const struct session *session = argument;
+
+    return session->mount->models->list(session->mount->argument, &session->opener.access, list);
+}
+
+static int get_status(void *argument, const char *path, struct gguf_file_status *status)
+{
+    const struct session *session = argument;
+
+    return session->opener.access.status(session->opener.access.argument, path, status);
+}
+
+static int load_one(void *argument, const struct gguf_listed_model *model, struct fs_tree **tree,
+                    char **error)
+{
+    const struct session *session = argument;
+
+    return session->mount->models->load(session->mount->argument, &session->opener.access, model,
+                                        tree, error);
+}
+
+static void unload_one(void *argument, struct fs_tree *tree)
+{
+    const struct session *session = argument;
+
+    session->mount->models->unload(session->mount->argument, tree);
+}
+
+static int show_one(void *argument, struct fs_tree *tree, uint32_t id, uint32_t generation,
+                    struct timespec modified)
+{
+    struct session *session = argument;
+    struct fs_shown *shown = calloc(1, sizeof *shown);
+    int result;
+
+    if (!shown)
+        return -ENOMEM;
+    shown->base = (uint64_t)id << 32;
+    shown->is_lasting = id != FS_MODELS_ROOT;
+    shown->generation = generation;
+    result = fs_show(&session->server, shown, tree);
+    if (tree->model->n_files == 0)
+        shown->changes.modified = modified;
+    return result;
+}
+
+static void hide_one(void *argument, struct fs_tree *tree)
+{
+    (void)argument;
+    fs_hide(tree->user);
+    free(tree->user);
+}
+
+static int make_set(struct session *session)
+{
+    const int result =
+        fs_model_set_make(&(struct fs_set_calls){.list = list_models,
+                                                 .get_status = get_status,
+                                                 .load = load_one,
+                                                 .unload = unload_one,
+                                                 .show = show_one,
+                                                 .hide = hide_one,
+                                                 .content_options = session->mount->content_options,
+                                                 .argument = session},
+                          &session->server.set);
+
+    return result < 0 ? out_of_memory() : EX_OK;
+}
+
+/* ---- serving ---- */
+
 static int load_tree(void *argument)
 {
     struct session *session = argument;
     const struct fs_mount_options *options = session->mount->options;
     struct fs_server *server = &session->server;
-    int status = session->mount->load(session->mount->argument, &server->tree);
+    struct fs_tree *tree;
+    int status;
 
-    if (status == EX_OK)
-        status = find_root(server, session->mount->options->subdir);
-    if (status != EX_OK)
-        return status;
-    server->generation = (uint32_t)fs_tree_identity(server->tree, session->mount->content_options);
-    fs_changes_begin(&server->changes, server->tree, session->fuse);
+    server->session = session->fuse;
     fs_request_workers_begin(&server->workers, session->fuse,
                              options->single_threaded ? UINT_MAX : options->max_threads);
-    return fs_read_failures_begin(&server->failures, server->tree) < 0 ? out_of_memory() : EX_OK;
+    if (session->mount->models)
+        return make_set(session);
+    status = session->mount->load(session->mount->argument, &tree);
+    if (status != EX_OK)
+        return status;
+    server->shown.is_lasting = true;
+    if (fs_show(server, &server->shown, tree) < 0)
+        return out_of_memory();
+    server->shown.generation = (uint32_t)fs_tree_identity(tree, session->mount->content_options);
+    return find_root(&server->shown, options->subdir);
 }
 
 static int loop_with_threads(struct fuse_session *session, const struct fs_mount_options *options)
@@ -185,10 +298,11 @@ static int serve_requests(void *argument)
         result = loop_with_threads(session->fuse, options);
     fuse_session_exit(session->fuse); /* libfuse has forgotten it; slow requests are given up */
     fs_request_workers_end(&session->server.workers);
-    fs_changes_stop(&session->server.changes);
     fuse_remove_signal_handlers(session->fuse);
-    fs_changes_end(&session->server.changes);
-    fs_read_failures_end(&session->server.failures);
+    if (session->server.set)
+        fs_model_set_free(session->server.set);
+    else
+        fs_hide(&session->server.shown);
     return result < 0 ? EX_OSERR : EX_OK;
 }
 
@@ -229,7 +343,6 @@ static void log_of_libfuse(enum fuse_log_level level, const char *format, va_lis
 static int run(struct session *session)
 {
     const struct fs_mount_options *options = session->mount->options;
-    const char *model = session->mount->files->list[session->mount->files->named].file.source.path;
     int status = fs_log_open(&(struct fs_log_settings){.kind = options->log,
                                                        .foreground = options->foreground,
                                                        .is_quiet = options->is_quiet,
@@ -239,7 +352,7 @@ static int run(struct session *session)
         return status;
     return fs_daemon_run(
         &(struct fs_daemon){
-            .model = model,
+            .model = session->mount->source,
             .mountpoint = session->mountpoint.path,
             .foreground = options->foreground,
             .sandbox = options->sandbox,
@@ -268,12 +381,12 @@ int fs_serve(const struct fs_mount *mount)
                                          .keep_cache = options->keep_cache,
                                          .timeout_seconds = options->timeout_seconds,
                                          .activity = fs_activity_map()}};
-    const struct gguf_source *file = &mount->files->list[mount->files->named].file.source;
     int status;
 
     sigprocmask(SIG_BLOCK, NULL, &session.signals);
-    if (!session.server.activity || make_arguments(file->path, options, &arguments) < 0 ||
-        fs_close_inherited(mount->files, fs_events_descriptor()) < 0) {
+    if (!session.server.activity || make_arguments(mount->source, options, &arguments) < 0 ||
+        fs_close_inherited(mount->files, mount->extras, mount->n_extras, fs_events_descriptor()) <
+            0) {
         fuse_opt_free_args(&arguments);
         return out_of_memory();
     }

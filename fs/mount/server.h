@@ -1,4 +1,4 @@
-/* State of a mounted tree: the tree, its options, and its counters. */
+/* State of a mount: the trees that it shows, its options, and its counters. */
 #pragma once
 
 #define FUSE_USE_VERSION 314
@@ -6,25 +6,65 @@
 #include "fs/mount/changes.h"
 #include "fs/mount/read_failures.h"
 #include "fs/mount/request_workers.h"
-#include "fs/tree/tree.h"
+#include "fs/models/model_set.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* A tree that is shown: the mounted one, or of many models one that is open. */
+struct fs_shown {
+    struct fs_tree *tree; /* its `user` is this */
+    fs_node_index root;   /* the directory of the tree that is shown as its root */
+    uint64_t base;        /* of its inode numbers; see inodes.h */
+    uint32_t generation;  /* of all inodes but the mount's root */
+    bool is_lasting;      /* the kernel may remember names and attributes until it is told */
+    struct fs_changes changes;
+    struct fs_read_failures failures;
+};
+
 /* The user data of the session. */
 struct fs_server {
-    struct fs_tree *tree;
-    fs_node_index root; /* the directory of the tree that is the root of the mount */
+    struct fs_shown shown;    /* the mounted tree, unless `set` has many */
+    struct fs_model_set *set; /* NULL: a single tree */
+    struct fuse_session *session;
     uid_t uid;
     gid_t gid;
     mode_t mode_mask;         /* mask for the mode bits that are shown */
-    uint32_t generation;      /* of all inodes but the root's; see inodes.h */
     unsigned max_read;        /* of the mount, in bytes; 0: the kernel's default */
     bool direct_io;           /* the kernel caches nothing */
     bool keep_cache;          /* the kernel keeps contents between opens */
     unsigned timeout_seconds; /* the keeper unmounts a tree that was idle for so long; 0: never */
     struct fs_activity *activity;
-    struct fs_changes changes;
-    struct fs_read_failures failures;
+    _Atomic uint64_t n_failures; /* of reads */
     struct fs_request_workers workers;
 };
+
+/*
+ * Show a tree, whose `user` is set: 0 or -ENOMEM. Hide it before it is freed.
+ */
+int fs_show(struct fs_server *server, struct fs_shown *shown, struct fs_tree *tree);
+void fs_hide(struct fs_shown *shown);
+
+/*
+ * Get the tree of an inode, for fs_leave(). Returns 0, or -ESTALE and others of
+ * fs_model_set_enter().
+ */
+static inline int fs_enter(struct fs_server *server, uint64_t inode, struct fs_shown **shown)
+{
+    struct fs_tree *tree;
+    int result;
+
+    *shown = &server->shown;
+    if (!server->set)
+        return 0;
+    result = fs_model_set_enter(server->set, (uint32_t)(inode >> 32), &tree);
+    if (result == 0)
+        *shown = tree->user;
+    return result;
+}
+
+static inline void fs_leave(struct fs_server *server, struct fs_shown *shown)
+{
+    if (server->set)
+        fs_model_set_leave(server->set, shown->tree);
+}

@@ -75,6 +75,8 @@ uint64_t fs_tree_identity(const struct fs_tree *tree, uint64_t options)
 
     for (uint32_t i = 0; i < model->n_files; i++)
         identity = add_file(identity, &model->files[i]);
+    for (size_t i = 0; i < tree->facts->n_extras; i++)
+        identity = add_file(identity, &tree->facts->extras[i].file);
     for (uint64_t i = 0; i < model->n_keys; i++)
         identity = add_key(identity, &model->keys[i]);
     return add_number(identity, tree->nodes.count);

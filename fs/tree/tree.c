@@ -99,8 +99,13 @@ int fs_tree_make(const struct gguf_model *model, const struct fs_tree_options *o
     int result;
 
     *tree = NULL;
-    if (!made)
+    if (!made) {
+        if (options)
+            fs_extras_free(options->extras, options->n_extras);
         return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
+    }
+    made->facts.extras = options ? options->extras : NULL;
+    made->facts.n_extras = options ? options->n_extras : 0;
     made->tree.model = model;
     made->tree.facts = &made->facts;
     made->tree.table = &fs_views;
@@ -120,6 +125,15 @@ int fs_tree_make(const struct gguf_model *model, const struct fs_tree_options *o
     return 0;
 }
 
+void fs_extras_free(struct fs_extra *extras, size_t n_extras)
+{
+    for (size_t i = 0; i < n_extras; i++) {
+        gguf_file_close(&extras[i].file);
+        free(extras[i].name);
+    }
+    free(extras);
+}
+
 void fs_tree_free(struct fs_tree *tree)
 {
     struct fs_facts *facts = tree ? (struct fs_facts *)(uintptr_t)tree->facts : NULL;
@@ -130,6 +144,7 @@ void fs_tree_free(struct fs_tree *tree)
     fs_statistics_cache_free(facts->statistics);
     free(facts->shards);
     fs_vocabulary_free(facts->vocabulary);
+    fs_extras_free(facts->extras, facts->n_extras);
     free(facts->shapes);
     free(facts->pairs);
     fs_hf_free(facts->hf);

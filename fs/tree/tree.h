@@ -30,7 +30,11 @@ struct fs_tree_options {
      * there are none. Copied.
      */
     const struct fs_findings *findings;
+    struct fs_extra *extras; /* files to show; the tree takes them, also on failure */
+    size_t n_extras;
 };
+
+void fs_extras_free(struct fs_extra *extras, size_t n_extras);
 
 /*
  * Make the tree of a model, which must outlive it. `options` may be NULL. Free *tree with

@@ -49,11 +49,6 @@ static size_t name_bytes(const char *name, bool *is_partial)
 
 /* ---- projectors ---- */
 
-static bool is_projector(const char *name)
-{
-    return strcasestr(name, "mmproj") != NULL;
-}
-
 /* Return the length of a name without its last word, which may be a type: "-Q4_K_M". */
 static size_t family_bytes(const char *name, size_t length)
 {
@@ -101,30 +96,29 @@ static void get_subject(const char *projector, char subject[256])
         subject[0] = '\0';
 }
 
-/* Return true if the models from `first` on are types of one model. */
-static bool are_one_family(const struct gguf_model_list *list, size_t first)
+static bool is_projector(const struct gguf_listed_model *model)
 {
-    const char *name = first < list->n_models ? base_of(list->models[first].name) : "";
-    size_t shortest = family_bytes(name, strlen(name));
-
-    for (size_t i = first + 1; i < list->n_models; i++) {
-        const char *other = base_of(list->models[i].name);
-        const size_t length = family_bytes(other, strlen(other));
-
-        shortest = length < shortest ? length : shortest;
-        if (strncasecmp(name, other, shortest) != 0)
-            return false;
-    }
-    return true;
+    return !model->error && !model->is_partial && strcasestr(base_of(model->path), "mmproj");
 }
 
-static bool fits(const struct gguf_listed_model *model, const char *projector, bool is_one_family)
+/* Return true if the models from `first` on, without projectors, are types of one model. */
+static bool are_one_family(const struct gguf_model_list *list, size_t first)
 {
-    char subject[256];
+    const char *before = NULL;
+    size_t before_bytes = 0;
 
-    get_subject(projector, subject);
-    return subject[0] == '\0' ? is_one_family
-                              : strncasecmp(base_of(model->name), subject, strlen(subject)) == 0;
+    for (size_t i = first; i < list->n_models; i++) {
+        const char *name = base_of(list->models[i].name);
+        const size_t length = family_bytes(name, strlen(name));
+
+        if (is_projector(&list->models[i]))
+            continue;
+        if (before && strncasecmp(name, before, length < before_bytes ? length : before_bytes) != 0)
+            return false;
+        before = name;
+        before_bytes = length;
+    }
+    return true;
 }
 
 /* Return true if a projector has the type that every program computes with. */
@@ -135,35 +129,69 @@ static bool is_f16(const char *name)
     return at && (at == name || tolower((unsigned char)at[-1]) != 'b');
 }
 
-/* A projector of a folder. */
-struct projector {
-    const char *name;
-    uint64_t size_bytes;
-    bool is_used;
-};
-
-/* Add the projectors that fit: the best is mmproj.gguf, others keep their names. */
-static int attach(struct gguf_listed_model *model, const char *folder, struct projector *all,
-                  size_t n, bool is_one_family)
+/* Find the projectors of a folder, the best ones first; NULL: of all folders. */
+static size_t find_projectors(const struct gguf_model_list *list, size_t first, const char *folder,
+                              size_t *found)
 {
-    size_t best = n;
+    size_t n = 0;
+
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = first; i < list->n_models; i++) {
+            const char *path = list->models[i].path;
+
+            if (is_projector(&list->models[i]) && is_f16(base_of(path)) == (pass == 0) &&
+                (!folder || base_of(path) == path + strlen(folder) + 1))
+                found[n++] = i;
+        }
+    return n;
+}
+
+/* Add the projectors that fit a model. The best is mmproj.gguf, others keep their names. */
+static int attach(struct gguf_model_list *list, struct gguf_listed_model *model,
+                  const size_t *projectors, size_t n, bool is_one_family)
+{
     int result = 0;
 
-    for (size_t i = 0; i < n; i++)
-        if (fits(model, all[i].name, is_one_family) &&
-            (best == n || (is_f16(all[i].name) && !is_f16(all[best].name))))
-            best = i;
     for (size_t i = 0; result == 0 && i < n; i++) {
-        char *path;
+        struct gguf_listed_model *projector = &list->models[projectors[i]];
+        const char *name = base_of(projector->path);
+        char subject[256];
 
-        if (!fits(model, all[i].name, is_one_family))
+        get_subject(name, subject);
+        if (subject[0] == '\0' ? !is_one_family
+                               : strncasecmp(base_of(model->name), subject, strlen(subject)) != 0)
             continue;
-        if (asprintf(&path, "%s/%s", folder, all[i].name) < 0)
-            return -ENOMEM;
-        all[i].is_used = true;
-        result = gguf_listed_model_add(model, i == best ? "mmproj.gguf" : all[i].name, path);
-        free(path);
+        result = gguf_listed_model_add(model, model->n_extras == 0 ? "mmproj.gguf" : name,
+                                       projector->path);
+        projector->n_extras = SIZE_MAX; /* it is used */
     }
+    return result;
+}
+
+/* Make the projectors of a folder extras of the models from `first` on that they fit. */
+static int attach_projectors(struct gguf_model_list *list, size_t first, const char *folder)
+{
+    size_t *projectors = calloc(list->n_models - first + 1, sizeof *projectors);
+    const size_t n = projectors ? find_projectors(list, first, folder, projectors) : 0;
+    const bool is_one_family = n > 0 && are_one_family(list, first);
+    size_t n_left = first;
+    int result = projectors ? 0 : -ENOMEM;
+
+    for (size_t i = first; n > 0 && result == 0 && i < list->n_models; i++)
+        /* Those with a projector in a deeper folder have what they need. */
+        if (list->models[i].n_extras == 0 && list->models[i].path &&
+            !is_projector(&list->models[i]))
+            result = attach(list, &list->models[i], projectors, n, is_one_family);
+    for (size_t i = first; i < list->n_models; i++) {
+        if (list->models[i].n_extras == SIZE_MAX) {
+            list->models[i].n_extras = 0;
+            gguf_listed_model_free(&list->models[i]);
+        } else {
+            list->models[n_left++] = list->models[i];
+        }
+    }
+    list->n_models = n_left;
+    free(projectors);
     return result;
 }
 
@@ -195,19 +223,22 @@ static bool has_controls(const char *name)
     return false;
 }
 
-/* Add the model `name`, of `length` bytes without its endings, of a folder shown as `shown`. */
+/* Add a model file of a folder shown as `shown`. Its name has `length` bytes without its endings.
+ */
 static int add_model(const struct walk *walk, const char *folder, const char *shown,
-                     const char *name, size_t length, uint64_t size_bytes)
+                     const struct gguf_folder_entry *entry, size_t length)
 {
     char *path = NULL, *full = NULL, escaped[GGUF_ESCAPED_BYTES * 256 + 1];
     int result = -ENOMEM;
 
-    escaped[gguf_escape(name, length < 256 ? length : 255, escaped)] = '\0';
-    if (asprintf(&path, "%s/%s", folder, name) >= 0 &&
+    escaped[gguf_escape(entry->name, length < 256 ? length : 255, escaped)] = '\0';
+    if (asprintf(&path, "%s/%s", folder, entry->name) >= 0 &&
         asprintf(&full, "%s%s%s", shown, shown[0] != '\0' ? "/" : "", escaped) >= 0)
         result = gguf_model_list_add(
-            walk->list, full, path, size_bytes,
-            has_controls(name) ? "the file's name has control characters; rename it" : NULL);
+            walk->list, full, path, entry->status.size_bytes,
+            has_controls(entry->name) ? "the file's name has control characters; rename it" : NULL);
+    if (result == 0)
+        walk->list->models[walk->list->n_models - 1].file = entry->status;
     free(path);
     free(full);
     return result;
@@ -240,65 +271,30 @@ static int walk_below(struct walk *walk, const char *path, const char *shown, co
     return result;
 }
 
-/* Add the projectors of a folder to the models from `first` on. Others are models of their own. */
-static int add_projectors(const struct walk *walk, const char *path, const char *shown,
-                          size_t first, struct projector *all, size_t n)
+/* Add a file, if it is a model or a shard, to the models from `first` on. */
+static int add_file(struct walk *walk, const char *folder, const char *shown,
+                    const struct gguf_folder_entry *entry, size_t first)
 {
-    const bool is_one_family = are_one_family(walk->list, first);
+    struct gguf_model_list *list = walk->list;
+    bool is_partial;
+    const size_t length = name_bytes(entry->name, &is_partial);
+    struct gguf_listed_model *shards = find_shards(list, first, entry->name);
     int result = 0;
 
-    for (size_t i = first; n > 0 && result == 0 && i < walk->list->n_models; i++)
-        if (walk->list->models[i].n_extras == 0) /* no deeper folder has one */
-            result = attach(&walk->list->models[i], path, all, n, is_one_family);
-    for (size_t i = 0; i < n && result == 0; i++) {
-        bool is_partial;
-
-        if (!all[i].is_used)
-            result = add_model(walk, path, shown, all[i].name, name_bytes(all[i].name, &is_partial),
-                               all[i].size_bytes);
-    }
-    return result;
-}
-
-static int walk_entries(struct walk *walk, const char *path, const char *shown, int depth,
-                        const struct gguf_folder *folder, struct projector *projectors)
-{
-    const size_t first = walk->list->n_models;
-    size_t n_projectors = 0;
-    int result = 0;
-
-    for (size_t i = 0; result == 0 && i < folder->n_entries; i++) {
-        const struct gguf_folder_entry *entry = &folder->entries[i];
-        struct gguf_listed_model *shards;
-        bool is_partial;
-        const size_t length = name_bytes(entry->name, &is_partial);
-
-        if (entry->is_folder || length == 0)
-            continue;
-        shards = find_shards(walk->list, first, entry->name);
-        if (shards) {
-            shards->size_bytes += entry->size_bytes;
-        } else if (is_projector(entry->name) && !is_partial && !has_controls(entry->name)) {
-            projectors[n_projectors++] =
-                (struct projector){.name = entry->name, .size_bytes = entry->size_bytes};
-        } else {
-            result = add_model(walk, path, shown, entry->name, length, entry->size_bytes);
-            if (result == 0)
-                walk->list->models[walk->list->n_models - 1].is_partial = is_partial;
-        }
-        if (walk->list->n_models > MAX_MODELS)
-            result = -E2BIG;
-    }
-    for (size_t i = 0; result == 0 && i < folder->n_entries; i++)
-        if (folder->entries[i].is_folder)
-            result = walk_below(walk, path, shown, folder->entries[i].name, depth);
-    return result == 0 ? add_projectors(walk, path, shown, first, projectors, n_projectors)
-                       : result;
+    if (length == 0)
+        return 0;
+    if (shards)
+        shards->size_bytes += entry->status.size_bytes;
+    else
+        result = add_model(walk, folder, shown, entry, length);
+    if (result == 0 && !shards)
+        list->models[list->n_models - 1].is_partial = is_partial;
+    return list->n_models > MAX_MODELS ? -E2BIG : result;
 }
 
 static int walk_folder(struct walk *walk, const char *path, const char *shown, int depth)
 {
-    struct projector *projectors;
+    const size_t first = walk->list->n_models;
     struct gguf_folder folder;
     int result;
 
@@ -307,11 +303,14 @@ static int walk_folder(struct walk *walk, const char *path, const char *shown, i
     result = walk->access->list(walk->access->argument, path, &folder);
     if (result < 0)
         return result;
-    projectors = calloc(folder.n_entries + 1, sizeof *projectors);
-    result = projectors ? walk_entries(walk, path, shown, depth, &folder, projectors) : -ENOMEM;
-    free(projectors);
+    for (size_t i = 0; result == 0 && i < folder.n_entries; i++)
+        if (!folder.entries[i].is_folder)
+            result = add_file(walk, path, shown, &folder.entries[i], first);
+    for (size_t i = 0; result == 0 && i < folder.n_entries; i++)
+        if (folder.entries[i].is_folder)
+            result = walk_below(walk, path, shown, folder.entries[i].name, depth);
     gguf_folder_free(&folder);
-    return result;
+    return result == 0 ? attach_projectors(walk->list, first, path) : result;
 }
 
 int gguf_list_folder(const struct gguf_store_access *access, const char *root,
@@ -329,4 +328,27 @@ int gguf_list_folder(const struct gguf_store_access *access, const char *root,
     else if (result < 0)
         snprintf(reason, GGUF_LIST_REASON_BYTES, "%s", strerror(-result));
     return result;
+}
+
+int gguf_list_files(const struct gguf_store_access *access, const char *const *paths, size_t n,
+                    struct gguf_model_list *list)
+{
+    const size_t first = list->n_models;
+    int result = 0;
+
+    for (size_t i = 0; result == 0 && i < n; i++) {
+        const char *name = base_of(paths[i]);
+        char *folder = strndup(paths[i], (size_t)(name - paths[i] - 1));
+        bool is_partial;
+        size_t length = name_bytes(name, &is_partial);
+        struct gguf_folder_entry entry = {.name = name};
+
+        if (!folder)
+            return -ENOMEM;
+        access->status(access->argument, paths[i], &entry.status); /* opening it says why not */
+        result = add_model(&(struct walk){.list = list}, folder, "", &entry,
+                           length > 0 ? length : strlen(name));
+        free(folder);
+    }
+    return result == 0 ? attach_projectors(list, first, NULL) : result;
 }

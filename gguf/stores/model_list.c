@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,23 +26,33 @@ static int compare(const void *a, const void *b)
                   ((const struct gguf_folder_entry *)b)->name);
 }
 
-/* Fill in what the system knows of an entry. Returns false if it is gone. */
-static bool get_facts(int folder, struct gguf_folder_entry *entry)
+/* Fill in what the system knows of an entry. */
+static void get_facts(int folder, const struct gguf_store_access *access, const char *path,
+                      struct gguf_folder_entry *entry)
 {
-    struct stat status;
+    struct stat status = {0};
+    char *target;
 
-    if (fstatat(folder, entry->name, &status, AT_SYMLINK_NOFOLLOW) < 0)
-        return false;
+    if (entry->is_folder) /* it may be a mount that does not answer */
+        return;
+    if (fstatat(folder, entry->name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISLNK(status.st_mode)) {
+        entry->is_link = true;
+        if (asprintf(&target, "%s/%s", path, entry->name) >= 0) {
+            access->status(access->argument, target, &entry->status); /* opening it says why not */
+            free(target);
+        }
+        return;
+    }
     entry->is_folder = S_ISDIR(status.st_mode);
-    entry->is_link = S_ISLNK(status.st_mode);
-    if (entry->is_link && fstatat(folder, entry->name, &status, 0) < 0)
-        return true; /* opening it says why */
-    entry->size_bytes = S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
-    entry->modified = status.st_mtim;
-    return true;
+    entry->status = (struct gguf_file_status){.device = status.st_dev,
+                                              .inode = status.st_ino,
+                                              .size_bytes = (uint64_t)status.st_size,
+                                              .modified = status.st_mtim,
+                                              .status_changed = status.st_ctim};
 }
 
-/* Read the names of a folder into `names`, each with its NUL. */
+/* Read the names of a folder into `names`, after each a NUL, and before it 'd' for a folder. */
 static int read_names(DIR *stream, struct gguf_buffer *names, size_t *n)
 {
     const struct dirent *entry;
@@ -51,7 +62,9 @@ static int read_names(DIR *stream, struct gguf_buffer *names, size_t *n)
     errno = 0;
     while (result == 0 && (entry = readdir(stream))) {
         if (entry->d_name[0] != '.') {
-            result = gguf_buffer_add(names, entry->d_name, strlen(entry->d_name) + 1);
+            result = gguf_buffer_add(names, entry->d_type == DT_DIR ? "d" : "-", 1);
+            if (result == 0)
+                result = gguf_buffer_add(names, entry->d_name, strlen(entry->d_name) + 1);
             ++*n;
         }
         errno = 0;
@@ -59,7 +72,8 @@ static int read_names(DIR *stream, struct gguf_buffer *names, size_t *n)
     return result == 0 ? -errno : result;
 }
 
-int gguf_folder_read(int descriptor, struct gguf_folder *folder)
+int gguf_folder_read(int descriptor, const struct gguf_store_access *access, const char *path,
+                     struct gguf_folder *folder)
 {
     struct gguf_buffer names = {0};
     DIR *stream = fdopendir(descriptor);
@@ -71,12 +85,13 @@ int gguf_folder_read(int descriptor, struct gguf_folder *folder)
         folder->entries = calloc(n, sizeof *folder->entries);
     if (n > 0 && result == 0 && !folder->entries)
         result = -ENOMEM;
-    for (const char *name = names.bytes; result == 0 && n > 0; n--) {
-        struct gguf_folder_entry *entry = &folder->entries[folder->n_entries];
+    for (const char *name = names.bytes; result == 0 && folder->n_entries < n;
+         name += strlen(name) + 1) {
+        struct gguf_folder_entry *entry = &folder->entries[folder->n_entries++];
 
-        entry->name = name;
-        folder->n_entries += get_facts(descriptor, entry);
-        name += strlen(name) + 1;
+        entry->name = name + 1;
+        entry->is_folder = name[0] == 'd';
+        get_facts(descriptor, access, path, entry);
     }
     if (folder->n_entries > 0)
         qsort(folder->entries, folder->n_entries, sizeof *folder->entries, compare);
@@ -121,7 +136,8 @@ static int list_directly(void *argument, const char *path, struct gguf_folder *f
     const int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     (void)argument;
-    return descriptor < 0 ? -errno : gguf_folder_read(descriptor, folder);
+    return descriptor < 0 ? -errno
+                          : gguf_folder_read(descriptor, &gguf_direct_access, path, folder);
 }
 
 const struct gguf_store_access gguf_direct_access = {

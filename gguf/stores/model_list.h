@@ -16,8 +16,7 @@ struct gguf_folder_entry {
     const char *name;
     bool is_folder; /* and not a link to one */
     bool is_link;
-    uint64_t size_bytes; /* of a file, or of the file that a link leads to; 0 if it has none */
-    struct timespec modified;
+    struct gguf_file_status status; /* of the file, also of one that a link leads to; or zeros */
 };
 
 struct gguf_folder {
@@ -45,8 +44,9 @@ struct gguf_store_access {
 /* By system calls. */
 extern const struct gguf_store_access gguf_direct_access;
 
-/* Read the entries of an open folder, and close it. */
-int gguf_folder_read(int descriptor, struct gguf_folder *folder);
+/* Read the entries of the folder at `path`, which is open, and close it. `access` follows links. */
+int gguf_folder_read(int descriptor, const struct gguf_store_access *access, const char *path,
+                     struct gguf_folder *folder);
 
 struct gguf_listed_file {
     char *name; /* "mmproj.gguf" */
@@ -63,9 +63,10 @@ struct gguf_listed_model {
     /* What is shown beside the model's tree: projectors, adapters, drafts, texts, as they are. */
     struct gguf_listed_file *extras;
     size_t n_extras;
-    bool is_partial;     /* an unfinished download, opened as -o partial does */
-    char *error;         /* why it cannot be opened; NULL if it can be tried */
-    uint64_t size_bytes; /* of the model's files, as the folder or the manifest has them */
+    struct gguf_file_status file; /* of `path`; zeros: not known */
+    bool is_partial;              /* an unfinished download, opened as -o partial does */
+    char *error;                  /* why it cannot be opened; NULL if it can be tried */
+    uint64_t size_bytes;          /* of the model's files, as the folder or the manifest has them */
 };
 
 struct gguf_model_list {
@@ -93,3 +94,10 @@ void gguf_model_list_free(struct gguf_model_list *list);
  */
 int gguf_list_folder(const struct gguf_store_access *access, const char *root,
                      struct gguf_model_list *list, char reason[GGUF_LIST_REASON_BYTES]);
+
+/*
+ * Add the models in files with absolute paths, of shards the first ones. The projectors among them
+ * go with the models, which must then be types of one model. Returns 0 or -ENOMEM.
+ */
+int gguf_list_files(const struct gguf_store_access *access, const char *const *paths, size_t n,
+                    struct gguf_model_list *list);

@@ -205,8 +205,10 @@ void gguf_store_check_file(struct gguf_store_search *search, struct gguf_listed_
             *path = gguf_store_text("%s/%s", path_of_folder, name);
         }
     }
+    if (entry && path == &model->path)
+        model->file = entry->status;
     if (entry)
-        model->size_bytes += entry->size_bytes;
+        model->size_bytes += entry->status.size_bytes;
     else if (slash)
         gguf_store_refuse(model, "its file %s is missing; download the model again", *path);
     free(path_of_folder);

@@ -114,14 +114,15 @@ static int enforce_landlock(const int *writable_directory)
  */
 static int drop_capabilities(const struct gguf_confinement *confinement)
 {
-    static const int needed[] = {CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH};
+    static const int needed[] = {CAP_DAC_READ_SEARCH, CAP_SYS_ADMIN};
+    const size_t n_needed = confinement->unmounts ? 2 : confinement->opens ? 1 : 0;
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct had[_LINUX_CAPABILITY_U32S_3] = {0};
     struct __user_cap_data_struct kept[_LINUX_CAPABILITY_U32S_3] = {0};
 
     /* If this fails, all are dropped. */
     (void)!syscall(SYS_capget, &header, had);
-    for (size_t i = 0; confinement->unmounts && i < COUNT(needed); i++) {
+    for (size_t i = 0; i < n_needed; i++) {
         const int index = CAP_TO_INDEX(needed[i]);
         const uint32_t bit = CAP_TO_MASK(needed[i]) & had[index].permitted;
 
@@ -264,6 +265,8 @@ static int fill_filter(scmp_filter_ctx filter, const struct gguf_confinement *co
         result = allow_threads(filter);
     if (result == 0 && confinement->sets_terminal)
         result = allow_terminal_settings(filter);
+    if (result == 0 && confinement->opens) /* opendir() */
+        result = allow_if(filter, SCMP_SYS(fcntl), 1, F_SETFD);
     if (result == 0 && confinement->unmounts)
         result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(umount2), 0);
     if (result == 0 && confinement->child > 0)
@@ -297,7 +300,7 @@ int gguf_confine(const struct gguf_confinement *confinement, const char **step)
     *step = "no_new_privs";
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return -errno;
-    if (!confinement->unmounts) {
+    if (!confinement->unmounts && !confinement->opens) {
         *step = "Landlock";
         result = enforce_landlock(confinement->writable_directory);
     }

@@ -17,6 +17,7 @@ struct gguf_confinement {
     bool threads;                  /* start threads, but never processes or programs */
     bool sets_terminal;            /* change a terminal's settings, as line editors do */
     bool unmounts;                 /* call umount2(); excludes Landlock, which forbids that call */
+    bool opens;                    /* open files that others may not read; excludes Landlock */
     const int *writable_directory; /* a descriptor; system_calls may create, read and remove files
                                       below it; NULL: nowhere */
     pid_t child;                   /* the only other process that it may signal; 0: none */
@@ -27,7 +28,7 @@ struct gguf_confinement {
 /*
  * Irrevocably give up, for this thread and all that it starts:
  *   - new privileges (no_new_privs) and all capabilities; with `unmounts`, all but CAP_SYS_ADMIN
- *     and CAP_DAC_READ_SEARCH
+ *     and CAP_DAC_READ_SEARCH; with `opens`, all but the latter
  *   - the file system, TCP, device ioctls, abstract sockets and signals to processes outside, as
  *     far as the kernel's Landlock has them
  *   - every system call that is neither common nor named, which then fails with EPERM (seccomp)

@@ -142,9 +142,9 @@ bool fs_image_is_of_source(const struct fs_image *image, const struct gguf_file 
 
 int fs_image_check(const struct fs_image *image)
 {
-    const struct gguf_file *last = &image->model->files[0], *source;
+    const struct gguf_file *last = image->model->files, *source;
 
-    if (gguf_file_check(last, 0) == -ESTALE)
+    if (image->model->n_files > 0 && gguf_file_check(last, 0) == -ESTALE)
         return -ESTALE;
     for (size_t i = 0; i < image->n_segments; i++) {
         const struct fs_segment *segment = &image->segments[i];

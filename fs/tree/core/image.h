@@ -20,6 +20,7 @@
 
 struct fs_image;
 struct fs_segment;
+struct fs_tree;
 
 /* Operations of a kind of segment. Members may be NULL, except `read`. */
 struct fs_segment_ops {
@@ -51,6 +52,7 @@ struct fs_segment {
 
 struct fs_image {
     const struct gguf_model *model;
+    const struct fs_tree *tree; /* NULL: it belongs to none */
     uint64_t size_bytes;
     struct fs_segment *segments;
     size_t n_segments;

@@ -97,6 +97,7 @@ static int build_image(void *user, fs_node_index index, const struct fs_interrup
     const struct fs_node *node = fs_tree_node(tree, index);
 
     fs_image_begin(image, tree->model);
+    image->tree = tree;
     if (node->view->write)
         return fs_image_add_text(image, node->view->write, tree, node->subject, interrupt);
     return node->view->build(tree, node, interrupt, image);

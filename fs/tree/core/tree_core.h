@@ -20,6 +20,7 @@ struct fs_tree {
     const struct fs_table *table; /* of the nodes */
     struct fs_nodes nodes;
     struct fs_open_images images;
+    void *user; /* for those who show it */
 };
 
 /*

@@ -27,6 +27,12 @@ enum fs_dtype {
     FS_DTYPE_BF16,
 };
 
+/* A file that is shown beside the model's, as it is: "mmproj.gguf". */
+struct fs_extra {
+    char *name; /* owned */
+    struct gguf_file file;
+};
+
 struct fs_facts {
     struct fs_export export; /* the types of tensors in model.gguf and split/ */
     struct fs_shard *shards; /* the files in split/ */
@@ -37,6 +43,8 @@ struct fs_facts {
     enum fs_dtype dtype;
     struct fs_vocabulary *vocabulary;
     struct fs_findings findings;
+    struct fs_extra *extras; /* owned */
+    size_t n_extras;
     struct fs_statistics_cache *statistics; /* owned */
 };
 

@@ -72,14 +72,32 @@ static const void *weights_at(const struct fs_tree *tree, uint64_t index)
     return &tree->facts->hf->shards[index];
 }
 
+static uint64_t count_extras(const struct fs_tree *tree)
+{
+    return tree->facts->n_extras;
+}
+
+static const void *extra_at(const struct fs_tree *tree, uint64_t index)
+{
+    return &tree->facts->extras[index];
+}
+
+static struct gguf_string name_of_extra(const void *subject)
+{
+    const struct fs_extra *extra = subject;
+
+    return (struct gguf_string){extra->name, strlen(extra->name)};
+}
+
 static const struct fs_subjects the_model = {count_model, model_at, NULL};
 static const struct fs_subjects keys = {count_keys, key_at, name_of_key};
 static const struct fs_subjects tensors = {count_tensors, tensor_at, name_of_tensor};
 static const struct fs_subjects shards = {count_shards, shard_at, NULL};
 static const struct fs_subjects weights = {count_weights, weights_at, NULL};
+static const struct fs_subjects extras = {count_extras, extra_at, NULL};
 
 const struct fs_subjects *const fs_subjects[] = {&the_model, &keys,    &tensors,
-                                                 &shards,    &weights, NULL};
+                                                 &shards, &weights, &extras, NULL};
 
 /* Return "chat_template.NAME", the name of the key without its first component. */
 static struct gguf_string chat_template_of(const void *subject)
@@ -130,6 +148,7 @@ static void write_weights(const struct fs_tree *tree, const void *subject, const
 }
 
 const struct fs_placeholder fs_placeholders[FS_N_PLACEHOLDERS] = {
+    {"<extra>", &extras, .name = name_of_extra},
     {"<key>", &keys, .name = name_of_key},
     /* A key tokenizer.chat_template.NAME: "chat_template.NAME", and NAME alone. */
     {"<chat_template>", &keys, .name = chat_template_of},

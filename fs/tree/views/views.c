@@ -1,6 +1,7 @@
 #include "fs/tree/views/views.h"
 
 #include "fs/tree/facts/chat_template.h"
+#include "fs/tree/facts/facts.h"
 #include "fs/tree/views/view_files.h"
 #include "fs/tree/hf/hf_checkpoint.h"
 #include "fs/tree/hf/sentencepiece_model.h"
@@ -77,6 +78,25 @@ static bool has_layer(const struct fs_tree *tree, const void *subject)
     return gguf_tensor_name_split(gguf_name_of(subject), &layer, &rest);
 }
 
+/* ---- files beside the model ---- */
+
+static int size_of_extra(const struct fs_tree *tree, const struct fs_node *node,
+                         uint64_t *size_bytes)
+{
+    (void)tree;
+    *size_bytes = ((const struct fs_extra *)node->subject)->file.source.size_bytes;
+    return 0;
+}
+
+static int build_extra(const struct fs_tree *tree, const struct fs_node *node,
+                       const struct fs_interrupt *interrupt, struct fs_image *image)
+{
+    const struct fs_extra *extra = node->subject;
+
+    (void)tree, (void)interrupt;
+    return fs_image_add_source(image, &extra->file, 0, extra->file.source.size_bytes);
+}
+
 /* Path and condition, then the contents. */
 static const struct fs_view views[] = {
     {"summary.txt", .write = fs_summary_write},
@@ -87,6 +107,7 @@ static const struct fs_view views[] = {
     {"SHA256SUMS", .build = fs_checksums_build, .size = fs_checksums_size},
     {"model.safetensors", fs_safetensors_applies, .build = fs_safetensors_build},
     {"split/<shard>.gguf", .build = fs_model_gguf_build},
+    {"<extra>", .build = build_extra, .size = size_of_extra},
 
     {"hf/config.json", fs_hf_is_supported, .write = fs_hf_config_write},
     {"hf/generation_config.json", fs_hf_is_supported, .write = fs_hf_generation_config_write},

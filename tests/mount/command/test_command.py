@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The command line without mounts: usage, refusals, the mount point, the manual, --check."""
 
+import json
 import os
 import shutil
 import signal
@@ -56,7 +57,8 @@ class TestUsage(CommandTestCase):
         self.assert_usage_error([self.model], "MOUNTPOINT is missing")
 
     def test_three_arguments(self):
-        self.assert_usage_error([self.model, self.mountpoint, "third"], "too many: third; usage: ggufs [options] MODEL")
+        self.assert_refused(EX_NOINPUT, [self.model, self.mountpoint, "third"],
+                            f"{self.mountpoint}: is a directory without a GGUF file")
 
     def test_check_without_a_model(self):
         self.assert_usage_error(["--check"], "--check", "MODEL")
@@ -277,11 +279,17 @@ class TestModel(CommandTestCase):
         self.assert_status(EX_OK, self.run_ggufs("--diff", folder, self.model))
         for name in "cb":
             shutil.copy(self.model, os.path.join(folder, f"{name}.gguf"))
-        self.assert_refused(EX_NOINPUT, ["--info", folder],
+        self.assert_refused(EX_NOINPUT, ["--cat", "summary.txt", folder],
                             f"ggufs: {folder}: has 3 models; name one of: a.gguf, b.gguf, c.gguf [not-a-file]\n")
+        for command in ("--info", "--list"):
+            table = self.run_ggufs(command, folder)
+            self.assert_status(EX_OK, table)
+            self.assertEqual(["name", "a", "b", "c"], [line.split("\t")[0] for line in table.out.splitlines()])
+            objects = self.run_ggufs(command, "--json", folder).out.splitlines()
+            self.assertEqual(["a", "b", "c"], [json.loads(line)["name"] for line in objects])
         for i in range(9):
             shutil.copy(self.model, os.path.join(folder, f"d{i}.gguf"))
-        self.assert_refused(EX_NOINPUT, ["--info", folder], "has 12 models", "d4.gguf, ... [not-a-file]\n")
+        self.assert_refused(EX_NOINPUT, ["--cat", "summary.txt", folder], "has 12 models", "d4.gguf, ... [not-a-file]\n")
         for names, word in ((("blobs/", "snapshots/", "refs/"), "Hugging Face"),
                             (("models--a--b/", "version.txt"), "hf:ORG/NAME:TAG"),
                             (("blobs/", "manifests/"), "ollama:NAME:TAG"),

@@ -103,10 +103,10 @@ Test(gguf_model_list, projectors_go_with_the_types_of_one_model)
 {
     make((const char *const[]){"g-4b-Q4_K_M.gguf", "g-4b-Q8_0.gguf", "mmproj-BF16.gguf",
                                "mmproj-F16.gguf", NULL});
-    cr_assert_str_eq(describe(), "g-4b-Q4_K_M +mmproj-BF16.gguf=mmproj-BF16.gguf "
-                                 "+mmproj.gguf=mmproj-F16.gguf;"
-                                 "g-4b-Q8_0 +mmproj-BF16.gguf=mmproj-BF16.gguf "
-                                 "+mmproj.gguf=mmproj-F16.gguf;");
+    cr_assert_str_eq(describe(), "g-4b-Q4_K_M +mmproj.gguf=mmproj-F16.gguf "
+                                 "+mmproj-BF16.gguf=mmproj-BF16.gguf;"
+                                 "g-4b-Q8_0 +mmproj.gguf=mmproj-F16.gguf "
+                                 "+mmproj-BF16.gguf=mmproj-BF16.gguf;");
 }
 
 Test(gguf_model_list, projectors_go_with_the_model_that_they_name)
@@ -116,9 +116,8 @@ Test(gguf_model_list, projectors_go_with_the_model_that_they_name)
                                "repo/", "repo/mmproj-r-f16.gguf", "repo/q4/", "repo/q4/r-q4.gguf",
                                NULL});
     cr_assert_str_eq(describe(), "g-4b-Q4_K_M +mmproj.gguf=mmproj-g-4b-f16.gguf;"
-                                 "l-7b +mmproj.gguf=l-7b.mmproj-Q8_0.gguf;other;"
-                                 "repo/q4/r-q4 +mmproj.gguf=mmproj-r-f16.gguf;"
-                                 "mmproj-model-f16;");
+                                 "l-7b +mmproj.gguf=l-7b.mmproj-Q8_0.gguf;mmproj-model-f16;other;"
+                                 "repo/q4/r-q4 +mmproj.gguf=mmproj-r-f16.gguf;");
 }
 
 Test(gguf_model_list, links_to_folders_are_not_followed)

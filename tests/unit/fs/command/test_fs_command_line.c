@@ -119,7 +119,6 @@ Test(fs_command_line, refusals)
     static char *const cases[][5] = {
         {NULL},
         {"m.gguf"},
-        {"m.gguf", "mnt", "third"},
         {"mnt", "m.gguf"},
         {"mnt", "s-00001-of-00002.gguf", "s-00002-of-00002.gguf"},
         {"info"},

@@ -126,13 +126,12 @@ Test(fs_tree, every_view_has_a_node)
 
     for (size_t i = 0; i < COUNT(models); i++) {
         struct gguf_report report = {0};
+        struct fs_tree_options options = {.split_bytes = UINT64_MAX, .hf_shard_bytes = 1};
         struct fs_tree *tree;
 
-        cr_assert_eq(
-            fs_tree_make(models[i],
-                         &(struct fs_tree_options){.split_bytes = UINT64_MAX, .hf_shard_bytes = 1},
-                         &tree, &report),
-            0);
+        options.extras = calloc(options.n_extras = 1, sizeof *options.extras);
+        options.extras[0].name = strdup("mmproj.gguf");
+        cr_assert_eq(fs_tree_make(models[i], &options, &tree, &report), 0);
         for (fs_node_index j = 0; j < tree->nodes.count; j++) {
             const struct fs_node *node = fs_tree_node(tree, j);
 

@@ -1,0 +1,12 @@
+/* Lists of models as text: models.tsv and models.json of a mount, and the output of commands. */
+#pragma once
+
+#include "fs/tree/output/sink.h"
+#include "gguf/stores/model_list.h"
+
+/* The columns of models.tsv, as ggufs(5) describes them. */
+#define FS_MODELS_TSV_HEADER "name\tbytes\tstate\tmodified\tpath\tfiles\terror\n"
+
+/* Write a line of models.tsv, or an object of JSON. */
+void fs_models_tsv_line(struct fs_sink *sink, const struct gguf_listed_model *model);
+void fs_models_json_object(struct fs_sink *sink, const struct gguf_listed_model *model);

@@ -1,0 +1,70 @@
+/*
+ * Many models below one root: folders, and in them a directory per model. It knows their names from
+ * a list, opens a model when its directory is entered, and closes it when nobody uses it. Each
+ * folder and each model has an id, which is never used again: a model that changes gets a new one,
+ * and the id of the root is 0. Any thread may call these functions.
+ */
+#pragma once
+
+#include "fs/tree/tree.h"
+#include "gguf/stores/model_list.h"
+
+/* So many models stay open while nobody uses them, and so many can be open at all. */
+enum { FS_MAX_IDLE_MODELS = 8, FS_MAX_OPEN_MODELS = 256 };
+
+#define FS_MODELS_ROOT 0u
+
+/* What a set asks for. Functions return 0 or a negative errno. */
+struct fs_set_calls {
+    /* Make a new list of the models. */
+    int (*list)(void *argument, struct gguf_model_list *list);
+    int (*get_status)(void *argument, const char *path, struct gguf_file_status *status);
+    /*
+     * Open a model, for unload(). If that fails because of the model, *error is the reason as a
+     * text, to be freed; else the next user of the model tries again.
+     */
+    int (*load)(void *argument, const struct gguf_listed_model *model, struct fs_tree **tree,
+                char **error);
+    void (*unload)(void *argument, struct fs_tree *tree);
+    /* Set tree->user for those who show the tree of an id; and free it before the tree is gone. */
+    int (*show)(void *argument, struct fs_tree *tree, uint32_t id, uint32_t generation,
+                struct timespec modified);
+    void (*hide)(void *argument, struct fs_tree *tree);
+    uint64_t content_options; /* for fs_tree_identity() */
+    void *argument;
+};
+
+struct fs_model_set;
+int fs_model_set_make(const struct fs_set_calls *calls, struct fs_model_set **set);
+void fs_model_set_free(struct fs_model_set *set);
+
+/* A folder or the directory of a model. */
+struct fs_set_entry {
+    char name[256];
+    bool is_folder;
+    uint32_t generation; /* tells it from others that have its id in another process */
+    struct timespec modified;
+};
+
+/* Describe an id. Returns 0, or -ESTALE if it is gone. */
+int fs_model_set_describe(struct fs_model_set *set, uint32_t id, struct fs_set_entry *entry);
+
+/* Find a name in a folder, also ".." and "."; lists anew if it must. 0, -ENOENT, or others. */
+int fs_model_set_find(struct fs_model_set *set, uint32_t folder, const char *name, uint32_t *id);
+
+/* List a folder anew. The caller frees *ids, which are sorted by name. */
+int fs_model_set_list(struct fs_model_set *set, uint32_t folder, uint32_t **ids, size_t *n);
+
+/*
+ * Get the tree of a model, or of the files at the root: models.tsv and models.json. A model that
+ * cannot be opened has the file error.txt. Give the tree back with fs_model_set_leave(). Returns 0,
+ * -ESTALE if the id is gone, -EISDIR for other folders, -EMFILE if too many models are in use.
+ */
+int fs_model_set_enter(struct fs_model_set *set, uint32_t id, struct fs_tree **tree);
+void fs_model_set_leave(struct fs_model_set *set, struct fs_tree *tree);
+
+/* Count another user of a tree that is in use. */
+void fs_model_set_hold(struct fs_model_set *set, struct fs_tree *tree);
+
+/* Count the models, and those that are open. */
+void fs_model_set_count(struct fs_model_set *set, size_t *n_models, size_t *n_open);

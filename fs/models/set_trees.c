@@ -1,0 +1,231 @@
+#include "fs/models/set_parts.h"
+#include "fs/models/text_tree.h"
+#include "fs/tree/identity.h"
+#include "gguf/support/keyed_hash.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- closing ---- */
+
+void fs_set_take_out(struct fs_model_set *set, struct fs_opened *opened)
+{
+    struct fs_opened **link = &set->opened;
+
+    while (*link != opened)
+        link = &(*link)->next;
+    *link = opened->next;
+    if (opened->entry)
+        opened->entry->opened = NULL;
+    opened->entry = NULL;
+    opened->next = NULL;
+}
+
+void fs_set_close(struct fs_model_set *set, struct fs_opened *opened)
+{
+    if (!opened)
+        return;
+    if (opened->tree->user)
+        set->calls.hide(set->calls.argument, opened->tree);
+    if (fs_is_text_tree(opened->tree))
+        fs_text_tree_free(opened->tree);
+    else
+        set->calls.unload(set->calls.argument, opened->tree);
+    free(opened);
+}
+
+static bool is_idle(const struct fs_opened *opened)
+{
+    return opened->n_users == 0 && (!opened->entry || opened->entry->id != FS_MODELS_ROOT);
+}
+
+/* Take out the tree that was unused for longest, if more than `n_kept` are unused. */
+static struct fs_opened *take_idle(struct fs_model_set *set, size_t n_kept)
+{
+    struct fs_opened *oldest = NULL;
+    size_t n = 0;
+
+    for (struct fs_opened *at = set->opened; at; at = at->next) {
+        if (!is_idle(at))
+            continue;
+        n++;
+        if (!oldest || at->last_use < oldest->last_use)
+            oldest = at;
+    }
+    if (n <= n_kept)
+        return NULL;
+    fs_set_take_out(set, oldest);
+    return oldest;
+}
+
+struct fs_opened *fs_set_drop_tree(struct fs_model_set *set, struct fs_entry *entry)
+{
+    struct fs_opened *opened = entry->opened;
+
+    entry->opened = NULL;
+    if (!opened)
+        return NULL;
+    opened->entry = NULL;
+    if (opened->n_users > 0)
+        return NULL;
+    fs_set_take_out(set, opened);
+    return opened;
+}
+
+/* ---- opening ---- */
+
+/* Make the tree of a model, or of the reason why it cannot be opened. */
+static int make_tree(struct fs_model_set *set, const struct fs_entry *entry,
+                     struct fs_opened *opened, uint64_t *identity)
+{
+    const struct fs_set_calls *calls = &set->calls;
+    char *error = NULL;
+    int result = calls->load(calls->argument, &entry->model, &opened->tree, &error);
+
+    if (result == 0) {
+        *identity = fs_tree_identity(opened->tree, calls->content_options);
+    } else if (error) {
+        *identity = gguf_hash(&(struct gguf_hash_key){{0}}, error, strlen(error));
+        result = fs_text_tree_make(
+            (const struct fs_named_text[FS_MAX_TEXTS]){{"error.txt", error, strlen(error)}},
+            &opened->tree);
+    }
+    *identity |= 1; /* 0: it was never opened */
+    return result < 0 ? result
+                      : calls->show(calls->argument, opened->tree, entry->id, (uint32_t)*identity,
+                                    entry->model.file.modified);
+}
+
+/* Open an entry. The caller has the lock, which is released meanwhile. */
+static int open_entry(struct fs_model_set *set, struct fs_entry *entry, struct fs_opened **out)
+{
+    struct fs_opened *opened = calloc(1, sizeof *opened), *idle = NULL;
+    uint64_t identity = 0;
+    size_t n_open = 0;
+    int result = opened ? 0 : -ENOMEM;
+
+    for (const struct fs_opened *at = set->opened; at; at = at->next)
+        n_open++;
+    if (n_open > FS_MAX_OPEN_MODELS) /* one is that of the root */
+        idle = take_idle(set, 0);
+    if (n_open > FS_MAX_OPEN_MODELS && !idle)
+        result = -EMFILE;
+    entry->is_opening = true;
+    pthread_mutex_unlock(&set->lock);
+    fs_set_close(set, idle);
+    if (result == 0)
+        result = make_tree(set, entry, opened, &identity);
+    pthread_mutex_lock(&set->lock);
+    entry->is_opening = false;
+    pthread_cond_broadcast(&set->changed);
+    if (result == 0) {
+        opened->n_users = 1;
+        opened->id = entry->id;
+        opened->next = set->opened;
+        set->opened = opened;
+        if (!entry->is_gone && (entry->identity == 0 || entry->identity == identity)) {
+            entry->identity = identity;
+            entry->opened = opened;
+            opened->entry = entry;
+        } else {
+            result = -ESTALE; /* its files have changed while it was closed */
+            entry->is_changed = true;
+            fs_set_take_out(set, opened);
+        }
+    }
+    if (entry->is_gone)
+        fs_set_free_entry(entry);
+    if (result < 0 && opened) {
+        pthread_mutex_unlock(&set->lock);
+        if (opened->tree)
+            fs_set_close(set, opened);
+        else
+            free(opened);
+        pthread_mutex_lock(&set->lock);
+    }
+    *out = opened;
+    return result;
+}
+
+static struct fs_opened *find_id(const struct fs_model_set *set, uint32_t id)
+{
+    struct fs_opened *opened = set->opened;
+
+    while (opened && opened->id != id)
+        opened = opened->next;
+    return opened;
+}
+
+int fs_model_set_enter(struct fs_model_set *set, uint32_t id, struct fs_tree **tree)
+{
+    struct fs_opened *opened = NULL;
+    struct fs_entry *entry;
+    int result = 0;
+
+    pthread_mutex_lock(&set->lock);
+    while ((entry = fs_set_get_entry(set, id)) && entry->is_opening)
+        pthread_cond_wait(&set->changed, &set->lock);
+    if (!entry)
+        opened = find_id(set, id); /* files that are still open need their attributes */
+    else
+        opened = entry->opened;
+    if (opened) {
+        opened->n_users++;
+    } else if (!entry || entry->is_changed) {
+        result = -ESTALE;
+    } else if (entry->is_folder) {
+        result = -EISDIR;
+    } else {
+        result = open_entry(set, entry, &opened);
+    }
+    if (result == 0) {
+        opened->last_use = ++set->clock;
+        *tree = opened->tree;
+    }
+    pthread_mutex_unlock(&set->lock);
+    return result;
+}
+
+static struct fs_opened *find_opened(const struct fs_model_set *set, const struct fs_tree *tree)
+{
+    struct fs_opened *opened = set->opened;
+
+    while (opened->tree != tree)
+        opened = opened->next;
+    return opened;
+}
+
+void fs_model_set_hold(struct fs_model_set *set, struct fs_tree *tree)
+{
+    pthread_mutex_lock(&set->lock);
+    find_opened(set, tree)->n_users++;
+    pthread_mutex_unlock(&set->lock);
+}
+
+void fs_model_set_leave(struct fs_model_set *set, struct fs_tree *tree)
+{
+    struct fs_opened *opened, *unused = NULL;
+
+    pthread_mutex_lock(&set->lock);
+    opened = find_opened(set, tree);
+    if (--opened->n_users == 0 && !opened->entry) {
+        fs_set_take_out(set, opened);
+        unused = opened;
+    } else if (opened->n_users == 0) {
+        unused = take_idle(set, FS_MAX_IDLE_MODELS);
+    }
+    pthread_mutex_unlock(&set->lock);
+    fs_set_close(set, unused);
+}
+
+void fs_model_set_count(struct fs_model_set *set, size_t *n_models, size_t *n_open)
+{
+    *n_models = *n_open = 0;
+    pthread_mutex_lock(&set->lock);
+    for (size_t i = 0; i < set->n_entries; i++)
+        *n_models += !set->by_path[i]->is_folder;
+    for (const struct fs_opened *at = set->opened; at; at = at->next)
+        *n_open += !fs_is_text_tree(at->tree);
+    pthread_mutex_unlock(&set->lock);
+}

@@ -1,0 +1,91 @@
+#include "fs/models/text_tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct text_tree {
+    struct fs_tree tree; /* must come first */
+    struct fs_named_text texts[FS_MAX_TEXTS];
+};
+
+static uint64_t count_texts(const struct fs_tree *tree)
+{
+    (void)tree;
+    return FS_MAX_TEXTS;
+}
+
+static const void *text_at(const struct fs_tree *tree, uint64_t index)
+{
+    return &((const struct text_tree *)tree)->texts[index];
+}
+
+static bool has_text(const struct fs_tree *tree, const void *subject)
+{
+    (void)tree;
+    return ((const struct fs_named_text *)subject)->text;
+}
+
+static struct gguf_string name_of_text(const void *subject)
+{
+    const struct fs_named_text *text = subject;
+
+    return (struct gguf_string){text->name, strlen(text->name)};
+}
+
+static void write_text(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
+{
+    const struct fs_named_text *text = subject;
+
+    (void)tree;
+    fs_sink_write(sink, text->text, text->length);
+}
+
+static const struct fs_subjects texts = {count_texts, text_at, name_of_text};
+static const struct fs_table table = {
+    .views = &(const struct fs_view){"<text>", has_text, .write = write_text},
+    .n_views = 1,
+    .placeholders = &(const struct fs_placeholder){"<text>", &texts, .name = name_of_text},
+    .n_placeholders = 1,
+    .subjects = (const struct fs_subjects *const[]){&texts, NULL},
+};
+static const struct gguf_model no_model;
+
+int fs_text_tree_make(const struct fs_named_text named[FS_MAX_TEXTS], struct fs_tree **tree)
+{
+    struct text_tree *made = calloc(1, sizeof *made);
+    fs_node_index twins[2];
+    int result;
+
+    *tree = NULL;
+    if (!made) {
+        for (size_t i = 0; i < FS_MAX_TEXTS; i++)
+            free(named[i].text);
+        return -ENOMEM;
+    }
+    memcpy(made->texts, named, sizeof made->texts);
+    made->tree.model = &no_model;
+    made->tree.table = &table;
+    fs_open_images_begin(&made->tree.images);
+    result = fs_tree_begin(&made->tree, twins);
+    if (result < 0)
+        fs_text_tree_free(&made->tree);
+    else
+        *tree = &made->tree;
+    return result;
+}
+
+void fs_text_tree_free(struct fs_tree *tree)
+{
+    struct text_tree *made = (struct text_tree *)tree;
+
+    fs_tree_end(tree);
+    for (size_t i = 0; i < FS_MAX_TEXTS; i++)
+        free(made->texts[i].text);
+    free(made);
+}
+
+bool fs_is_text_tree(const struct fs_tree *tree)
+{
+    return tree->model == &no_model;
+}

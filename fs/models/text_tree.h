@@ -1,0 +1,22 @@
+/* Trees of a few texts: the files beside the models, or the error in place of a model. */
+#pragma once
+
+#include "fs/tree/core/tree_core.h"
+
+struct fs_named_text {
+    const char *name;
+    char *text; /* owned; NULL: the tree has no such file */
+    size_t length;
+};
+
+enum { FS_MAX_TEXTS = 2 };
+
+/*
+ * Make a tree of files. It takes ownership of the texts, also on failure. Its model has no files.
+ * Free *tree with fs_text_tree_free(). Returns 0 or -ENOMEM.
+ */
+int fs_text_tree_make(const struct fs_named_text texts[FS_MAX_TEXTS], struct fs_tree **tree);
+void fs_text_tree_free(struct fs_tree *tree);
+
+/* Return true for a tree of texts, false for the tree of a model. */
+bool fs_is_text_tree(const struct fs_tree *tree);
