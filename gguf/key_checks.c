@@ -37,14 +37,12 @@ static uint64_t count_layers(const struct gguf_model *model)
 
     for (uint64_t i = 0; i < model->n_tensors; i++) {
         struct gguf_string layer, rest;
-        uint64_t number = 0;
+        uint32_t number = UINT32_MAX;
 
-        if (!gguf_tensor_name_split(gguf_name_of(&model->tensors[i]), &layer, &rest) ||
-            layer.length_bytes > 9)
-            continue;
-        for (uint64_t j = 0; j < layer.length_bytes; j++)
-            number = 10 * number + (uint64_t)(layer.data[j] - '0');
-        n_layers = number + 1 > n_layers ? number + 1 : n_layers;
+        if (gguf_tensor_name_split(gguf_name_of(&model->tensors[i]), &layer, &rest))
+            number = gguf_layer_number(layer);
+        if (number < UINT32_MAX && number >= n_layers)
+            n_layers = number + 1;
     }
     return n_layers;
 }

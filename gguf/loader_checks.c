@@ -43,14 +43,7 @@ static uint64_t number_at(const struct checked *checked, const char *name, uint6
 
     if (!key)
         return missing;
-    value = key->value;
-    if (value.type == GGUF_ARRAY && layer < value.array.n_elements &&
-        gguf_value_type_is_integer(value.array.element_type)) {
-        struct gguf_cursor cursor = gguf_array_begin(&key->value.array);
-
-        for (uint64_t i = 0; i <= layer; i++)
-            gguf_array_next(&cursor, key->value.array.element_type, &value);
-    }
+    value = gguf_value_of_layer(&key->value, layer);
     return gguf_value_is_integer(&value) && value.i64 > 0 ? value.u64 : missing;
 }
 
@@ -138,7 +131,7 @@ static bool is_foreign(const struct checked *checked, struct gguf_string name)
         return true;
     snprintf(text, sizeof text, "%.*s", (int)name.length_bytes, name.data);
     if (gguf_tensor_name_split(name, &layer, &rest) &&
-        strtoull(text + strlen("blk."), NULL, 10) >= checked->n_layers)
+        gguf_layer_number(layer) >= checked->n_layers)
         return true;
     return !gguf_lists_have(checked->row, text);
 }

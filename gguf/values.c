@@ -258,6 +258,22 @@ void gguf_array_next(struct gguf_cursor *cursor, enum gguf_value_type element_ty
     }
 }
 
+struct gguf_value gguf_value_of_layer(const struct gguf_value *value, uint64_t layer)
+{
+    const struct gguf_array *array = &value->array;
+    struct gguf_value element = *value;
+
+    if (value->type == GGUF_ARRAY && array->n_elements > 0 &&
+        value_types[array->element_type].bytes != 0) {
+        struct gguf_cursor cursor = gguf_array_begin(array);
+
+        layer = layer < array->n_elements ? layer : array->n_elements - 1;
+        cursor.offset += layer * value_types[array->element_type].bytes;
+        gguf_array_next(&cursor, array->element_type, &element);
+    }
+    return element;
+}
+
 bool gguf_value_to_double(const struct gguf_value *value, double *number)
 {
     switch (value->type) {

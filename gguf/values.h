@@ -91,3 +91,9 @@ bool gguf_value_equals(const struct gguf_value *a, const struct gguf_value *b);
 struct gguf_cursor gguf_array_begin(const struct gguf_array *array);
 void gguf_array_next(struct gguf_cursor *cursor, enum gguf_value_type element_type,
                      struct gguf_value *element);
+
+/*
+ * Return the value for a layer: element `layer` of an array of numbers or bools, the last one if it
+ * is shorter, or else the value itself.
+ */
+struct gguf_value gguf_value_of_layer(const struct gguf_value *value, uint64_t layer);

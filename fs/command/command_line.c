@@ -56,6 +56,11 @@ static const struct gguf_choice loaders[] = {{"llama.cpp", GGUF_LOADER_LLAMA},
                                              {"ik", GGUF_LOADER_IK},
                                              {NULL, 0}};
 
+/* Ids of the types of llama.cpp's --cache-type-k. */
+static const struct gguf_choice cache_types[] = {
+    {"f32", 0},  {"f16", 1},  {"bf16", 30}, {"q8_0", 8},    {"q4_0", 2},
+    {"q4_1", 3}, {"q5_0", 6}, {"q5_1", 7},  {"iq4_nl", 20}, {0}};
+
 static const struct gguf_choice logs[] = {
     {"stderr", FS_LOG_STDERR}, {"syslog", FS_LOG_SYSLOG}, {0}};
 static const struct gguf_choice ik_types[] = {{"old", 1}, {0}};
@@ -216,6 +221,10 @@ static const struct gguf_option rows[] = {
     {"--json", NULL, "print JSON, an object per line, instead of text", SET(ON, json), FOR(FACTS)},
     {"--layers", NULL, "with --info: print types and bytes of each layer", SET(ON, layers),
      FOR(BIT(FS_INFO))},
+    {"-c --ctx-size", "N", "with --info: tokens of context, for the memory that the model takes",
+     SET(UINT32, cache.n_context), RANGE(1, INT32_MAX), FOR(BIT(FS_INFO))},
+    {"--cache-type", "TYPE", "with --info: type of keys and values", SET(CHOICE, cache.type),
+     .choices = cache_types, FOR(BIT(FS_INFO))},
     {"--data", NULL, "with --check: read all tensor data as well", SET(ON, data),
      FOR(BIT(FS_CHECK))},
     {"--for", "LOADER", "with --check: find what llama.cpp, ollama or ik refuses",
@@ -361,7 +370,7 @@ const struct gguf_option_table fs_command_line = {
     .rows = rows,
     .n_rows = sizeof rows / sizeof *rows,
     .usage = "usage: ggufs [options] MODEL MOUNTPOINT\n"
-             "       ggufs --info [--json] [--layers] MODEL...\n"
+             "       ggufs --info [--json] [--layers] [-c N] [--cache-type TYPE] MODEL...\n"
              "       ggufs --list [--json] MODEL [PATH...]\n"
              "       ggufs --cat PATH... MODEL\n"
              "       ggufs --extract [--force] DIR MODEL [PATTERN...]\n"
@@ -395,7 +404,8 @@ int fs_options_parse(int argc, char **argv, struct fs_options *options)
 {
     int result;
 
-    *options = (struct fs_options){.mount = {.sandbox = true,
+    *options = (struct fs_options){.cache = {.type = DEQUANT_F16},
+                                   .mount = {.sandbox = true,
                                              .max_read = MAX_READ,
                                              .max_threads = MAX_THREADS,
                                              .uid = getuid(),

@@ -5,6 +5,7 @@
 #include "fs/command/terminal.h"
 #include "fs/tree/output/escaped_text.h"
 #include "fs/tree/output/json.h"
+#include "fs/tree/views/memory_lines.h"
 #include "fs/tree/views/view_files.h"
 #include "gguf/models/tensor_names.h"
 #include "gguf/support/safe_print.h"
@@ -16,6 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+
+struct info {
+    const struct fs_options *options;
+    const struct fs_input *input;
+    struct fs_tree *tree;
+};
 
 /* ---- layers ---- */
 
@@ -73,7 +80,8 @@ static void add_tensor(struct layer *layer, const struct gguf_tensor *tensor)
     layer->types[i].n_bytes += n_bytes;
 }
 
-static void write_layer(struct fs_sink *sink, const struct layer *layer)
+static void write_layer(struct fs_sink *sink, const struct layer *layer,
+                        const struct fs_layer_memory *memory)
 {
     const struct gguf_string none = {"none", 4};
     const struct gguf_string name = layer->number.length_bytes > 0 ? layer->number : none;
@@ -87,12 +95,16 @@ static void write_layer(struct fs_sink *sink, const struct layer *layer)
         fs_sink_print(sink, "  %15.2f ", 8 * (double)layer->n_bytes / (double)layer->n_elements);
     else
         fs_sink_print(sink, "  %15s ", "-");
+    if (memory)
+        fs_sink_print(sink, "%15" PRIu64 "  %15" PRIu64 "  ",
+                      memory->cache_bytes + memory->state_bytes, memory->rest_bytes);
     for (size_t i = 0; i < layer->n_types && i < TYPES_SHOWN; i++)
         fs_sink_print(sink, " %s", layer->types[i].type ? layer->types[i].type->name : "unknown");
     fs_sink_literal(sink, layer->n_types > TYPES_SHOWN ? " ...\n" : "\n");
 }
 
-static void write_layer_json(struct fs_sink *sink, const struct layer *layer)
+static void write_layer_json(struct fs_sink *sink, const struct layer *layer,
+                             const struct fs_layer_memory *memory)
 {
     fs_sink_literal(sink, "{");
     fs_json_member(sink, "layer", true);
@@ -103,6 +115,12 @@ static void write_layer_json(struct fs_sink *sink, const struct layer *layer)
     fs_json_count(sink, "n_tensors", layer->n_tensors);
     fs_json_count(sink, "n_elements", layer->n_elements);
     fs_json_count(sink, "n_bytes", layer->n_bytes);
+    if (memory) {
+        fs_json_count(sink, "expert_bytes", memory->expert_bytes);
+        fs_json_count(sink, "cache_bytes", memory->cache_bytes);
+        fs_json_count(sink, "state_bytes", memory->state_bytes);
+        fs_json_count(sink, "rest_bytes", memory->rest_bytes);
+    }
     fs_json_member(sink, "types", false);
     for (size_t i = 0; i < layer->n_types; i++) {
         fs_sink_literal(sink, i > 0 ? "," : "[");
@@ -115,12 +133,21 @@ static void write_layer_json(struct fs_sink *sink, const struct layer *layer)
  * Write a line or an object for each layer: tensors, elements, bytes, bits per weight, and the
  * types, the one with most bytes first. Tensors outside of layers follow as one.
  */
-static void write_layers(struct fs_sink *sink, const struct gguf_model *model, bool is_json)
+static void write_layers(struct fs_sink *sink, const struct info *info, bool is_json)
 {
+    const struct gguf_model *model = info->tree->model;
+    struct fs_memory memory;
+    const bool has_memory = fs_memory_compute(info->tree, &info->options->cache, &memory);
+    const struct fs_layer_memory none = {0};
     struct member *members = calloc(model->n_tensors + 1, sizeof *members);
     struct layer layer = {0};
 
+    if (!is_json)
+        fs_sink_print(sink, "\n%8s %8s %15s %15s  %15s  %s%s\n", "layer", "tensors", "elements",
+                      "bytes", "bits per weight",
+                      has_memory ? "          cache     from here on  " : "", "types");
     if (!members) {
+        free(memory.layers);
         fs_sink_fail(sink, -ENOMEM);
         return;
     }
@@ -133,6 +160,7 @@ static void write_layers(struct fs_sink *sink, const struct gguf_model *model, b
     }
     qsort(members, model->n_tensors, sizeof *members, compare_members);
     for (uint64_t i = 0; i < model->n_tensors; i++) {
+        uint32_t index;
         const bool is_last =
             i + 1 == model->n_tensors || compare_members(&members[i], &members[i + 1]) != 0;
 
@@ -141,20 +169,19 @@ static void write_layers(struct fs_sink *sink, const struct gguf_model *model, b
         if (!is_last)
             continue;
         qsort(layer.types, layer.n_types, sizeof *layer.types, compare_types);
-        (is_json ? write_layer_json : write_layer)(sink, &layer);
+        index = gguf_layer_number(layer.number);
+        (is_json ? write_layer_json : write_layer)(sink, &layer,
+                                                   !has_memory               ? NULL
+                                                   : index < memory.n_layers ? &memory.layers[index]
+                                                                             : &none);
         fs_sink_literal(sink, is_json && i + 1 < model->n_tensors ? "," : "");
         layer = (struct layer){0};
     }
     free(members);
+    free(memory.layers);
 }
 
 /* ---- the command ---- */
-
-struct info {
-    const struct fs_options *options;
-    const struct fs_input *input;
-    struct fs_tree *tree;
-};
 
 static void write_text(const void *subject, struct fs_sink *sink)
 {
@@ -162,7 +189,7 @@ static void write_text(const void *subject, struct fs_sink *sink)
 
     const struct gguf_listed_model *stored = &info->input->stored;
 
-    fs_summary_write(info->tree, NULL, sink);
+    fs_summary_print(info->tree, &info->options->cache, false, sink);
     if (info->input->store_name) {
         fs_sink_literal(sink, "store           ");
         fs_escaped_write(sink, info->input->store_name, strlen(info->input->store_name), false);
@@ -175,9 +202,7 @@ static void write_text(const void *subject, struct fs_sink *sink)
     }
     if (!info->options->layers)
         return;
-    fs_sink_print(sink, "\n%8s %8s %15s %15s  %15s  %s\n", "layer", "tensors", "elements", "bytes",
-                  "bits per weight", "types");
-    write_layers(sink, info->tree->model, false);
+    write_layers(sink, info, false);
 }
 
 static void write_json(const void *subject, struct fs_sink *sink)
@@ -188,7 +213,7 @@ static void write_json(const void *subject, struct fs_sink *sink)
     fs_sink_literal(sink, "{");
     fs_json_member(sink, "file", true);
     fs_json_text(sink, info->input->path);
-    fs_summary_write_members(info->tree, sink);
+    fs_summary_print(info->tree, &info->options->cache, true, sink);
     if (info->input->store_name) {
         fs_json_member(sink, "store", false);
         fs_json_text(sink, info->input->store_name);
@@ -202,7 +227,7 @@ static void write_json(const void *subject, struct fs_sink *sink)
     if (info->options->layers) {
         fs_json_member(sink, "layers", false);
         fs_sink_literal(sink, "[");
-        write_layers(sink, info->tree->model, true);
+        write_layers(sink, info, true);
         fs_sink_literal(sink, "]");
     }
     fs_sink_literal(sink, "}\n");

@@ -4,6 +4,7 @@
 #include "fs/mount/mount_options.h"
 #include "fs/tree/facts/export.h"
 #include "fs/tree/facts/facts.h"
+#include "fs/tree/views/summary_values.h"
 #include "gguf/edits.h"
 #include "gguf/model.h"
 #include "gguf/support/option_parser.h"
@@ -54,7 +55,8 @@ struct fs_options {
     const char *imatrix;  /* with FS_DIFF: weights of the columns; NULL: none */
     bool svg;             /* with FS_DIFF: draw a picture */
     bool layers;          /* with FS_INFO: print a line per layer */
-    bool force;           /* with FS_EXTRACT: replace files that differ */
+    struct fs_cache_choice cache; /* with FS_INFO */
+    bool force;                   /* with FS_EXTRACT: replace files that differ */
 
     struct fs_mount_options mount;
     bool is_trial; /* of mount(8): stop after parsing */

@@ -16,6 +16,15 @@ bool gguf_tensor_name_split(struct gguf_string name, struct gguf_string *layer,
     return true;
 }
 
+uint32_t gguf_layer_number(struct gguf_string layer)
+{
+    uint32_t number = 0;
+
+    for (uint64_t i = 0; i < layer.length_bytes; i++)
+        number = 10 * number + (uint32_t)(layer.data[i] - '0');
+    return layer.length_bytes > 0 && layer.length_bytes <= 9 ? number : UINT32_MAX;
+}
+
 /* Read a decimal number of at most nine digits, without leading zeros. */
 static bool read_number(struct gguf_string name, uint64_t *at, uint32_t *number)
 {

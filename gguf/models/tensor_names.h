@@ -22,6 +22,9 @@ struct gguf_name_match {
 bool gguf_tensor_name_split(struct gguf_string name, struct gguf_string *layer,
                             struct gguf_string *rest);
 
+/* Return the number of a LAYER; UINT32_MAX for "" and for more than nine digits. */
+uint32_t gguf_layer_number(struct gguf_string layer);
+
 /*
  * Match a name with a pattern, in which '%' stands for the number of a layer and '#' for the number
  * of an expert. ".weight" or ".bias" may follow in the name.

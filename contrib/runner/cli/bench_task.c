@@ -130,10 +130,12 @@ static void print_text(const struct bench *bench, const char *architecture)
            bench->n_threads, options->n_batch, options->bench_depth);
     print_row("prompt", options->bench_prompt, &bench->prompt);
     print_row("text", options->bench_predict, &bench->predict);
-    printf(
-        "memory        %.1f MB anonymous, %.1f MB in all, %.1f MB of the weights in huge pages\n",
-        (double)bench->memory.anonymous_bytes / 1e6, (double)bench->memory.total_bytes / 1e6,
-        (double)bench->memory.huge_bytes / 1e6);
+    printf("memory        %.1f MB anonymous, %.1f MB in all, %.1f MB of the weights in huge pages\n"
+           "cache         %.1f MB of keys and values, %.1f MB of states\n",
+           (double)bench->memory.anonymous_bytes / 1e6, (double)bench->memory.total_bytes / 1e6,
+           (double)bench->memory.huge_bytes / 1e6,
+           (double)run_engine_cache_bytes(session->engine) / 1e6,
+           (double)run_engine_state_bytes(session->engine) / 1e6);
 }
 
 static void add_row(const char *name, uint32_t n, const struct rates *rates)
@@ -162,6 +164,8 @@ static int print_json(const struct bench *bench, const char *architecture)
     add_row("prompt", options->bench_prompt, &bench->prompt);
     add_row("text", options->bench_predict, &bench->predict);
     run_json_begin("memory");
+    run_json_integer("cache_bytes", run_engine_cache_bytes(session->engine));
+    run_json_integer("state_bytes", run_engine_state_bytes(session->engine));
     run_json_integer("anonymous_bytes", bench->memory.anonymous_bytes);
     run_json_integer("total_bytes", bench->memory.total_bytes);
     run_json_integer("huge_page_bytes", bench->memory.huge_bytes);

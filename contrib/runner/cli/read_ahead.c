@@ -65,16 +65,11 @@ static void *read_all(void *context)
     const unsigned thread = atomic_fetch_add(&ahead->n_begun, 1);
 
     for (int is_rest = 0; is_rest < 2; is_rest++) {
-        const uint8_t *data;
-        uint64_t n_bytes;
+        const struct run_tensor *tensor;
 
-        for (size_t i = 0; run_weights_mapping(ahead->weights, i, &data, &n_bytes); i++) {
-            const char *name = run_weights_name_at(ahead->weights, data);
-            const bool is_layer = name && strncmp(name, "blk.", 4) == 0;
-
-            if (is_layer != is_rest)
-                read_bytes(ahead, thread, data, n_bytes);
-        }
+        for (size_t i = 0; (tensor = run_weights_mapping(ahead->weights, i)); i++)
+            if ((strncmp(tensor->name, "blk.", 4) == 0) != is_rest)
+                read_bytes(ahead, thread, tensor->data, run_tensor_bytes(tensor));
     }
     return NULL;
 }

@@ -45,6 +45,11 @@ void run_cache_free(struct run_cache *cache)
     cache->n_rows = 0;
 }
 
+uint64_t run_cache_bytes(const struct run_cache *cache)
+{
+    return cache->n_rows * bytes_of(cache, cache->width);
+}
+
 /* Return the address of element `at` of a head's tile that contains the row. */
 static uint8_t *address_of(const struct run_cache *cache, size_t row, size_t head, size_t at)
 {

@@ -33,6 +33,9 @@ uint32_t run_cache_type(uint32_t type, size_t n);
 int run_cache_reserve(struct run_cache *cache, size_t n_rows);
 void run_cache_free(struct run_cache *cache);
 
+/* Return the bytes of the rows that are allocated. */
+uint64_t run_cache_bytes(const struct run_cache *cache);
+
 /*
  * Store n rows of floats, `stride` floats apart, from row `first` on. The rows must be reserved. In
  * Q8_0, a block with a NaN or an infinity becomes NaNs.

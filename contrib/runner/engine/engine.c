@@ -1,6 +1,7 @@
 #include "contrib/runner/engine/engine.h"
 
 #include "contrib/runner/engine/nextn.h"
+#include "gguf/models/memory.h"
 #include "gguf/support/cache_rows.h"
 #include "gguf/support/limits.h"
 
@@ -108,30 +109,17 @@ static void load_rotary(struct run_engine *engine, const struct run_metadata *me
     loader->prefix[0] = '\0';
 }
 
-/* Return the bytes of all rows but one. */
-static uint64_t other_rows_bytes(const struct run_tensor *tensor)
-{
-    const uint64_t rows = run_tensor_rows(tensor);
-
-    return run_tensor_bytes(tensor) / rows * (rows - 1);
-}
-
 static uint64_t count_token_bytes(const struct run_engine *engine)
 {
-    const struct run_hparams *hparams = &engine->hparams;
-    uint64_t n_bytes = run_weights_mapped_bytes(engine->weights);
+    const bool is_tied = engine->embedding.weight.data == engine->output.weight.data;
+    const struct run_tensor *tensor;
+    uint64_t n_bytes = 0;
 
-    if (engine->embedding.weight.data != engine->output.weight.data)
-        n_bytes -= other_rows_bytes(&engine->embedding.weight);
-    if (engine->positions)
-        n_bytes -= other_rows_bytes(engine->positions);
-    if (engine->per_layer.tokens.weight.data)
-        n_bytes -= other_rows_bytes(&engine->per_layer.tokens.weight);
-    for (uint32_t i = 0; i < hparams->n_layer && i < hparams->n_stored; i++) {
-        const struct run_feed_forward *feed_forward = &engine->layers[i].feed_forward;
+    for (size_t i = 0; (tensor = run_weights_mapping(engine->weights, i)); i++) {
+        const struct gguf_string name = {tensor->name, strlen(tensor->name)};
 
-        if (feed_forward->has_experts)
-            n_bytes -= run_experts_unused_bytes(&feed_forward->experts, &hparams->experts);
+        n_bytes += gguf_token_bytes(name, is_tied, run_tensor_bytes(tensor), tensor->ne,
+                                    RUN_MAX_DIMS, engine->hparams.experts.n_used);
     }
     return n_bytes;
 }
@@ -271,6 +259,24 @@ uint32_t run_engine_n_past(const struct run_engine *engine)
 uint64_t run_engine_token_bytes(const struct run_engine *engine)
 {
     return engine->token_bytes;
+}
+
+uint64_t run_engine_cache_bytes(const struct run_engine *engine)
+{
+    uint64_t n_bytes = 0;
+
+    for (uint32_t i = 0; i < engine->hparams.n_layer; i++)
+        n_bytes += run_mixers_cache_bytes(&engine->mixers[i]);
+    return n_bytes;
+}
+
+uint64_t run_engine_state_bytes(const struct run_engine *engine)
+{
+    uint64_t n = 0;
+
+    for (const struct run_state *state = engine->arena.states.newest; state; state = state->next)
+        n += state->n;
+    return n * sizeof(float);
 }
 
 void run_engine_reset(struct run_engine *engine)

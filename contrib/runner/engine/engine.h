@@ -56,6 +56,13 @@ int run_engine_feed(struct run_engine *engine, const int32_t *tokens, size_t n,
  */
 uint64_t run_engine_token_bytes(const struct run_engine *engine);
 
+/*
+ * Return the bytes that are allocated for keys and values, and for the states of recurrent layers:
+ * what `ggufs --info` states for as many tokens as were fed. The nextn layer's are not counted.
+ */
+uint64_t run_engine_cache_bytes(const struct run_engine *engine);
+uint64_t run_engine_state_bytes(const struct run_engine *engine);
+
 /* Forget all tokens. */
 void run_engine_reset(struct run_engine *engine);
 

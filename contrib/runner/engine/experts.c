@@ -175,17 +175,6 @@ static void choose_chunks(const struct run_experts_shape *shape, const float *pr
     finish_weights(shape, choices, n);
 }
 
-uint64_t run_experts_unused_bytes(const struct run_experts *experts,
-                                  const struct run_experts_shape *shape)
-{
-    uint64_t n_bytes = run_ffn_bytes(&experts->networks) / shape->n * (shape->n - shape->n_used);
-
-    if (shape->n_chunks > 0)
-        n_bytes += run_ffn_bytes(&experts->chunks) / shape->n_chunks *
-                   (shape->n_chunks - n_chunks_used(shape));
-    return n_bytes;
-}
-
 static int compare_experts(const void *a, const void *b)
 {
     const struct choice *left = a, *right = b;

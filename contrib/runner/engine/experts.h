@@ -30,10 +30,6 @@ struct run_feed_forward_input {
 void run_experts_load(struct run_loader *loader, const struct run_hparams *hparams,
                       const struct run_layer_shape *shape, struct run_experts *experts);
 
-/* Return the bytes of the weights that a token does not use. */
-uint64_t run_experts_unused_bytes(const struct run_experts *experts,
-                                  const struct run_experts_shape *shape);
-
 /* out = the weighted sum of each token's experts, [n][n_embd]. */
 void run_experts_apply(const struct run_experts *experts, const struct run_pass *pass,
                        const struct run_feed_forward_input *in, float *out);

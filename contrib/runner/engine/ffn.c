@@ -60,17 +60,6 @@ static void activate_gated(const struct run_ffn *ffn, float *gate, const float *
         run_activate_gated(ffn->activation, gate, up, n * ffn->n_ff);
 }
 
-uint64_t run_ffn_bytes(const struct run_ffn *ffn)
-{
-    const struct run_linear *linears[] = {&ffn->gate, &ffn->up, &ffn->down, &ffn->gate_up};
-    uint64_t n_bytes = 0;
-
-    for (size_t i = 0; i < sizeof linears / sizeof *linears; i++)
-        if (linears[i]->weight.data)
-            n_bytes += run_tensor_bytes(&linears[i]->weight);
-    return n_bytes;
-}
-
 void run_ffn_apply(const struct run_ffn *ffn, const struct run_pass *pass, uint64_t matrix,
                    const float *x, size_t n, float *out)
 {

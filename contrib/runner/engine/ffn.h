@@ -25,9 +25,6 @@ struct run_ffn {
 void run_ffn_load(struct run_loader *loader, const struct run_hparams *hparams, uint64_t n,
                   uint64_t width, const char *end, struct run_ffn *ffn);
 
-/* Return the bytes of the weights of all networks. */
-uint64_t run_ffn_bytes(const struct run_ffn *ffn);
-
 /* out = network number `matrix` of n rows of x. */
 void run_ffn_apply(const struct run_ffn *ffn, const struct run_pass *pass, uint64_t matrix,
                    const float *x, size_t n, float *out);

@@ -189,6 +189,14 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
         layer->keys.width = layer->values.width = 0;
 }
 
+static uint64_t cache_bytes(const void *mixer)
+{
+    const struct run_attention_layer *layer = mixer;
+
+    return run_cache_bytes(&layer->keys) + run_cache_bytes(&layer->values) +
+           run_cache_bytes(&layer->indexer.keys);
+}
+
 static void free_layer(void *mixer)
 {
     struct run_attention_layer *layer = mixer;
@@ -442,5 +450,6 @@ const struct run_mixer_ops run_attention_mixer = {
     .n_bytes = sizeof(struct run_attention_layer),
     .load = load,
     .apply = apply,
+    .cache_bytes = cache_bytes,
     .free = free_layer,
 };

@@ -111,6 +111,14 @@ void run_latent_follow(struct run_loader *loader, struct run_latent_layer *layer
     layer->followed = indexer;
 }
 
+static uint64_t cache_bytes(const void *mixer)
+{
+    const struct run_latent_layer *layer = mixer;
+
+    return run_cache_bytes(&layer->keys) + run_cache_bytes(&layer->values) +
+           run_cache_bytes(&layer->indexer.keys);
+}
+
 static void free_layer(void *mixer)
 {
     struct run_latent_layer *layer = mixer;
@@ -260,5 +268,6 @@ const struct run_mixer_ops run_latent_mixer = {
     .n_bytes = sizeof(struct run_latent_layer),
     .load = load,
     .apply = apply,
+    .cache_bytes = cache_bytes,
     .free = free_layer,
 };

@@ -102,6 +102,16 @@ void run_mixers_rewind(const struct run_mixers *mixers, struct run_scratch *scra
             mixers->list[i].ops->rewind(mixers->list[i].state, scratch, n);
 }
 
+uint64_t run_mixers_cache_bytes(const struct run_mixers *mixers)
+{
+    uint64_t n_bytes = 0;
+
+    for (size_t i = 0; i < mixers->n; i++)
+        if (mixers->list[i].ops->cache_bytes)
+            n_bytes += mixers->list[i].ops->cache_bytes(mixers->list[i].state);
+    return n_bytes;
+}
+
 void run_mixers_free(const struct run_mixers *mixers)
 {
     for (size_t i = 0; i < mixers->n; i++)

@@ -43,6 +43,9 @@ struct run_mixer_ops {
      */
     void (*rewind)(void *mixer, struct run_scratch *scratch, size_t n);
 
+    /* Return the bytes allocated for keys and values; NULL if the mixer has none. */
+    uint64_t (*cache_bytes)(const void *mixer);
+
     /*
      * Free memory that the model does not own; NULL if the mixer has none. Also called after a
      * failed load.
@@ -68,5 +71,8 @@ void run_mixers_apply(const struct run_mixers *mixers, const struct run_pass *pa
 
 /* Rewind the recurrent mixers, which must be able to; see struct run_mixer_ops. */
 void run_mixers_rewind(const struct run_mixers *mixers, struct run_scratch *scratch, size_t n);
+
+/* Return the bytes allocated for the keys and values of the layer. */
+uint64_t run_mixers_cache_bytes(const struct run_mixers *mixers);
 
 void run_mixers_free(const struct run_mixers *mixers);

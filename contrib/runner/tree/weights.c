@@ -414,14 +414,9 @@ uint64_t run_weights_mapped_bytes(const struct run_weights *weights)
     return sum;
 }
 
-bool run_weights_mapping(const struct run_weights *weights, size_t index, const uint8_t **data,
-                         uint64_t *n_bytes)
+const struct run_tensor *run_weights_mapping(const struct run_weights *weights, size_t index)
 {
-    if (index >= weights->n_mapped)
-        return false;
-    *data = weights->entries[weights->mapped[index]].tensor.data;
-    *n_bytes = weights->entries[weights->mapped[index]].n_bytes;
-    return true;
+    return index < weights->n_mapped ? &weights->entries[weights->mapped[index]].tensor : NULL;
 }
 
 const char *run_weights_name_at(const struct run_weights *weights, const void *address)

@@ -63,11 +63,10 @@ bool run_weights_are_in(const struct run_weights *weights, uint64_t device, uint
 uint64_t run_weights_mapped_bytes(const struct run_weights *weights);
 
 /*
- * Get the bytes of the tensor that was mapped as number `index`, from 0 on. They need not begin at
- * a page. Returns false past the last one.
+ * Return the tensor that was mapped as number `index`, from 0 on; NULL past the last one. Its bytes
+ * need not begin at a page.
  */
-bool run_weights_mapping(const struct run_weights *weights, size_t index, const uint8_t **data,
-                         uint64_t *n_bytes);
+const struct run_tensor *run_weights_mapping(const struct run_weights *weights, size_t index);
 
 /* Return the name of the tensor whose mapping contains the address, or NULL. Async-signal-safe. */
 const char *run_weights_name_at(const struct run_weights *weights, const void *address);

@@ -4,6 +4,7 @@
 #include "fs/tree/core/tree_core.h"
 #include "fs/tree/facts/facts.h"
 #include "fs/tree/views/importance.h"
+#include "fs/tree/views/memory_lines.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -354,4 +355,6 @@ void fs_kind_lines_write(const struct fs_summary *summary, enum gguf_kind_id kin
     }
     if (kind == GGUF_LANGUAGE_MODEL || kind == GGUF_EMBEDDING || kind == GGUF_VOCABULARY)
         write_text_lines(summary);
+    if (kind == GGUF_LANGUAGE_MODEL)
+        fs_memory_write(summary);
 }

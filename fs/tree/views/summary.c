@@ -14,41 +14,16 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Divide a number by a power of `base` so that it is below `base`. Returns the exponent, up to 4.
- */
-static unsigned scale(double *number, double base)
-{
-    unsigned n = 0;
-
-    for (; *number >= base && n < 4; n++)
-        *number /= base;
-    return n;
-}
-
 /* A rounded count with a suffix: "7.24 B". */
 static void print_count(const struct fs_summary *summary, uint64_t count)
 {
     double shown = (double)count;
-    const unsigned unit = scale(&shown, 1000);
+    const unsigned unit = fs_summary_scale(&shown, 1000);
 
     if (summary->is_json || unit == 0)
         fs_sink_unsigned(summary->sink, count);
     else
         fs_sink_print(summary->sink, "%.3g %c (%" PRIu64 ")", shown, " KMBT"[unit], count);
-}
-
-static void print_bytes(const struct fs_summary *summary, uint64_t n_bytes)
-{
-    double shown = (double)n_bytes;
-    const unsigned unit = scale(&shown, 1024);
-
-    if (summary->is_json)
-        fs_sink_unsigned(summary->sink, n_bytes);
-    else if (unit == 0)
-        fs_sink_print(summary->sink, "%" PRIu64 " bytes", n_bytes);
-    else
-        fs_sink_print(summary->sink, "%.2f %ciB (%" PRIu64 " bytes)", shown, " KMGT"[unit],
-                      n_bytes);
 }
 
 /* ---- types ---- */
@@ -252,7 +227,7 @@ static void print_files(const struct fs_summary *summary)
     }
     fs_summary_part(summary, "\n", NULL);
     fs_summary_label(summary, "size", "n_bytes");
-    print_bytes(summary, n_bytes);
+    fs_summary_bytes(summary, n_bytes, true);
     if (file->is_growing) {
         fs_summary_part(summary, ", still being written", "partial");
         fs_sink_literal(summary->sink, summary->is_json ? "true" : "");
@@ -340,10 +315,11 @@ static void print_summary(const struct fs_summary *summary)
 void fs_summary_write(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
 {
     (void)subject;
-    print_summary(&(struct fs_summary){tree, sink, false});
+    fs_summary_print(tree, NULL, false, sink);
 }
 
-void fs_summary_write_members(const struct fs_tree *tree, struct fs_sink *sink)
+void fs_summary_print(const struct fs_tree *tree, const struct fs_cache_choice *cache, bool is_json,
+                      struct fs_sink *sink)
 {
-    print_summary(&(struct fs_summary){tree, sink, true});
+    print_summary(&(struct fs_summary){tree, sink, is_json, cache});
 }

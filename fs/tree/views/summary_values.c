@@ -20,6 +20,30 @@ void fs_summary_part(const struct fs_summary *summary, const char *text, const c
         fs_json_member(summary->sink, member, false);
 }
 
+unsigned fs_summary_scale(double *number, double base)
+{
+    unsigned n = 0;
+
+    for (; *number >= base && n < 4; n++)
+        *number /= base;
+    return n;
+}
+
+void fs_summary_bytes(const struct fs_summary *summary, uint64_t n_bytes, bool is_exact)
+{
+    double shown = (double)n_bytes;
+    const unsigned unit = fs_summary_scale(&shown, 1024);
+
+    if (summary->is_json)
+        fs_sink_unsigned(summary->sink, n_bytes);
+    else if (unit == 0)
+        fs_sink_print(summary->sink, "%" PRIu64 " bytes", n_bytes);
+    else
+        fs_sink_print(summary->sink, "%.2f %ciB", shown, " KMGT"[unit]);
+    if (!summary->is_json && unit > 0 && is_exact)
+        fs_sink_print(summary->sink, " (%" PRIu64 " bytes)", n_bytes);
+}
+
 void fs_summary_label(const struct fs_summary *summary, const char *label, const char *member)
 {
     char padded[32];

@@ -9,10 +9,17 @@
 
 struct fs_tree;
 
+/* The cache of keys and values whose memory the summary states. */
+struct fs_cache_choice {
+    uint32_t n_context; /* tokens; 0: the context that the model was trained for */
+    uint32_t type;      /* id */
+};
+
 struct fs_summary {
     const struct fs_tree *tree;
     struct fs_sink *sink;
     bool is_json;
+    const struct fs_cache_choice *cache; /* NULL: F16, for the default of tokens */
 };
 
 /*
@@ -26,6 +33,14 @@ void fs_summary_label(const struct fs_summary *summary, const char *label, const
 
 /* Write a text that the program wrote, which is printable; in JSON, in quotes. */
 void fs_summary_text(const struct fs_summary *summary, const char *text);
+
+/*
+ * Divide a number by a power of `base` so that it is below `base`. Returns the exponent, up to 4.
+ */
+unsigned fs_summary_scale(double *number, double base);
+
+/* Write a number of bytes; in a text with a unit, and then in full as well if `is_exact`. */
+void fs_summary_bytes(const struct fs_summary *summary, uint64_t n_bytes, bool is_exact);
 
 /* Write a string of the model; in a text escaped and, if it is long, cut. */
 void fs_summary_string(const struct fs_summary *summary, struct gguf_string string);

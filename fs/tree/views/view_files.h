@@ -12,8 +12,10 @@
 /* summary.txt: the main facts about a model, on one screen. It is safe for a terminal. */
 fs_text_writer fs_summary_write;
 
-/* Write the same facts as members of a JSON object, each after a comma. */
-void fs_summary_write_members(const struct fs_tree *tree, struct fs_sink *sink);
+/* The same with another cache than NULL, or as members of a JSON object, each after a comma. */
+struct fs_cache_choice;
+void fs_summary_print(const struct fs_tree *tree, const struct fs_cache_choice *cache, bool is_json,
+                      struct fs_sink *sink);
 
 /* metadata/<key>.json: the value. metadata.json: all keys in file order, one per line. */
 fs_text_writer fs_value_json_write;

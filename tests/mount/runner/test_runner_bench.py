@@ -49,7 +49,8 @@ class TestBench(BenchTestCase):
     def test_memory(self):
         out, err = self.run_runner("--bench", "2,2", self.model)
         self.assertRegex(out, r"\nmemory +[0-9.]+ MB anonymous, [0-9.]+ MB in all, "
-                              r"[0-9.]+ MB of the weights in huge pages\n$")
+                              r"[0-9.]+ MB of the weights in huge pages\n"
+                              r"cache +[0-9.]+ MB of keys and values, [0-9.]+ MB of states\n$")
         self.assertEqual("", err)
         described = json.loads(self.run_runner("--bench", "0,2", "--json", self.model)[0])
         memory = described["memory"]

@@ -67,13 +67,12 @@ Test(run_weights, tensors_are_mapped_once)
     struct run_tree tree = run_files_open(&files);
     struct run_failure failure;
     struct run_tensor tensor, again;
-    const uint8_t *data;
-    uint64_t n_bytes;
+    const struct run_tensor *mapped;
 
     cr_expect(run_weights_has(tree.weights, "a"));
     cr_expect_not(run_weights_has(tree.weights, "c"));
     cr_expect_not(run_weights_has(tree.weights, ""));
-    cr_expect_not(run_weights_mapping(tree.weights, 0, &data, &n_bytes));
+    cr_expect_null(run_weights_mapping(tree.weights, 0));
     cr_assert_eq(run_weights_get(tree.weights, "b", &tensor, &failure), 0);
     cr_assert_eq(run_weights_get(tree.weights, "a", &tensor, &failure), 0);
     cr_assert_eq(run_weights_get(tree.weights, "a", &again, &failure), 0);
@@ -82,11 +81,11 @@ Test(run_weights, tensors_are_mapped_once)
     cr_expect(tensor.ne[0] == 4 && tensor.ne[1] == 3 && tensor.ne[2] == 2 && tensor.ne[3] == 1);
     cr_expect_eq(memcmp(tensor.data, a, 96), 0);
     cr_expect_eq(run_weights_mapped_bytes(tree.weights), 116u);
-    cr_assert(run_weights_mapping(tree.weights, 0, &data, &n_bytes));
-    cr_expect(n_bytes == 20 && memcmp(data, b, 20) == 0);
-    cr_assert(run_weights_mapping(tree.weights, 1, &data, &n_bytes));
-    cr_expect(n_bytes == 96 && data == tensor.data);
-    cr_expect_not(run_weights_mapping(tree.weights, 2, &data, &n_bytes));
+    mapped = run_weights_mapping(tree.weights, 0);
+    cr_expect(run_tensor_bytes(mapped) == 20 && memcmp(mapped->data, b, 20) == 0);
+    mapped = run_weights_mapping(tree.weights, 1);
+    cr_expect(run_tensor_bytes(mapped) == 96 && mapped->data == tensor.data);
+    cr_expect_null(run_weights_mapping(tree.weights, 2));
     cr_expect_str_eq(run_weights_name_at(tree.weights, tensor.data), "a");
     cr_expect_str_eq(run_weights_name_at(tree.weights, tensor.data + 95), "a");
     cr_expect_null(run_weights_name_at(tree.weights, tensor.data + 96));
