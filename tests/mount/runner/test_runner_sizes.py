@@ -44,6 +44,8 @@ class TestSizes(runner_case.RunnerTestCase):
         self.assertEqual((5 * 768 + 2048) * row_bytes, stated["cache_bytes"])
         self.assertEqual((5 * 16 + 2048) * row_bytes, stated["token_cache_bytes"])
         self.assertEqual((2048, "F16"), (stated["n_context"], stated["cache_type"]))
+        out, _ = self.run_runner("--bench", "2040,8", "--json", "-c", "2048", FIXTURES["gemma3"])
+        self.assertEqual(stated["cache_bytes"], json.loads(out)["memory"]["cache_bytes"])
         stated = self.info("gemma3", "-c", "2048", "--cache-type", "q4_0")
         self.assertEqual((5 * 768 + 2048) * row_bytes // 64 * 18, stated["cache_bytes"])
 
