@@ -18,7 +18,6 @@
 #include "gguf/support/exit_status.h"
 #include "gguf/stores/stores.h"
 #include "gguf/support/model_paths.h"
-#include "gguf/support/shard_names.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -94,64 +93,6 @@ static int open_directory(struct run_session *session, char **found)
     return EX_NOINPUT;
 }
 
-static bool is_file(const char *path, uint64_t device, uint64_t inode)
-{
-    struct stat status;
-
-    return stat(path, &status) == 0 && status.st_dev == device && status.st_ino == inode;
-}
-
-/* For run_task_files_check(): a model file by its path, with its other shards or parts. */
-static bool is_at(const void *path, uint64_t device, uint64_t inode)
-{
-    uint32_t number, last;
-    const bool is_shard = gguf_read_shard_numbers(path, &number, &last);
-    bool is_found = is_file(path, device, inode);
-
-    if (!is_shard && gguf_read_part_number(path, &number))
-        last = GGUF_MAX_PARTS - 1;
-    for (uint32_t i = 0; !is_found && last > 0 && i <= last; i++) {
-        char *other = is_shard ? gguf_shard_path(path, i) : gguf_part_path(path, i);
-
-        is_found = other && is_file(other, device, inode);
-        free(other);
-    }
-    return is_found;
-}
-
-/* For run_task_files_check(): a file of the open tree, which need not have its weights open. */
-static bool is_in_tree(const void *user, uint64_t device, uint64_t inode)
-{
-    const struct run_session *session = user;
-    struct run_weights *weights;
-    struct run_failure failure;
-    bool is_found;
-
-    if (session->tree.weights)
-        return run_weights_are_in(session->tree.weights, device, inode);
-    /* is_at() has looked for the files of a private mount. */
-    if (session->is_tree_private ||
-        run_weights_open(session->tree.fd, false, &weights, &failure) < 0)
-        return false;
-    is_found = run_weights_are_in(weights, device, inode);
-    run_weights_close(weights);
-    return is_found;
-}
-
-/* Returns an exit status. */
-static int check_output(const struct run_session *session, run_model_file_test *is_model,
-                        const void *user)
-{
-    struct run_failure failure;
-    const int code =
-        run_task_files_check(session->options, &session->files, is_model, user, &failure);
-
-    if (code == 0)
-        return EX_OK;
-    run_session_complain(session, code, &failure);
-    return EX_USAGE;
-}
-
 /* Find the tree; a model file is mounted first. Returns an exit status. */
 static int find_tree(struct run_session *session)
 {
@@ -185,12 +126,10 @@ static int find_tree(struct run_session *session)
         if (status != EX_OK || !found)
             return status;
     }
-    session->is_tree_private = true;
-    status = check_output(session, is_at, stored.path ? stored.path : found ? found : model);
     gguf_listed_model_free(&stored);
-    if (status == EX_OK)
-        status = run_private_mount_open(found ? found : model, &session->options->mount_options,
-                                        &session->tree.fd);
+    session->is_tree_private = true;
+    status = run_private_mount_open(found ? found : model, &session->options->mount_options,
+                                    &session->tree.fd);
     free(found);
     return status;
 }
@@ -398,16 +337,15 @@ int run_session_open(const struct run_options *options, uint32_t n_context,
         run_message("%s", failure.text);
         return gguf_exit_status(code);
     }
+    if (run_task_files_check(options, &session->files, &failure) < 0) {
+        run_message("%s", failure.text);
+        return EX_USAGE;
+    }
     status = find_tree(session);
     if (status != EX_OK)
         return status;
     code = load(session, n_context, &failure);
     session->load_seconds = run_seconds() - session->started;
-    if (code == 0) {
-        status = check_output(session, is_in_tree, session);
-        if (status != EX_OK)
-            return status;
-    }
     if (code == 0) {
         const unsigned n_threads =
             options->n_threads > 0 ? options->n_threads : run_default_threads("");

@@ -110,12 +110,23 @@ void run_task_files_close(struct run_task_files *files)
     *files = (struct run_task_files){.input = -1, .output = -1, .sums = -1};
 }
 
-static bool is_model_file(int fd, run_model_file_test *is_model, const void *user)
+/* Return true if an open file is a regular one that begins as GGUF and ggml's files do. */
+static bool is_model_file(int fd)
 {
+    static const char magics[] = "GGUF lmgg fmgg tjgg";
+    char path[32], magic[5] = "";
     struct stat status;
+    int copy;
 
-    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-           is_model(user, status.st_dev, status.st_ino);
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+        return false;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd); /* to read what is open for writing */
+    copy = open(path, O_RDONLY | O_CLOEXEC);
+    if (copy < 0)
+        return false;
+    (void)!read(copy, magic, 4);
+    close(copy);
+    return strlen(magic) == 4 && strstr(magics, magic);
 }
 
 uint64_t run_proc_bytes(int fd, const char *name)
@@ -133,7 +144,6 @@ uint64_t run_proc_bytes(int fd, const char *name)
 }
 
 int run_task_files_check(const struct run_options *options, const struct run_task_files *files,
-                         run_model_file_test *is_model, const void *user,
                          struct run_failure *failure)
 {
     struct stat input, output;
@@ -141,19 +151,17 @@ int run_task_files_check(const struct run_options *options, const struct run_tas
     if (fstat(files->input, &input) == 0 && S_ISREG(input.st_mode) &&
         fstat(files->output, &output) == 0 && input.st_dev == output.st_dev &&
         input.st_ino == output.st_ino)
-        return run_fail_elsewhere(failure, -EINVAL,
-                                  "%s: --logits would overwrite the ids of --tokens; write to "
-                                  "another file",
-                                  options->logits_file);
-    if (files->output > STDERR_FILENO && is_model_file(files->output, is_model, user))
-        return run_fail_elsewhere(failure, -EINVAL,
-                                  "%s: --logits would overwrite this file of the model; write to "
-                                  "another file",
-                                  options->logits_file);
-    if (is_model_file(STDOUT_FILENO, is_model, user))
         return run_fail(failure, -EINVAL,
-                        "standard output is a file of this model, which would be damaged; write "
-                        "to another file");
+                        "%s: --logits would overwrite the ids of --tokens; write to another file",
+                        options->logits_file);
+    if (files->output > STDERR_FILENO && is_model_file(files->output))
+        return run_fail(failure, -EINVAL,
+                        "%s: --logits would overwrite a model file; write to another file",
+                        options->logits_file);
+    if (is_model_file(STDOUT_FILENO))
+        return run_fail(failure, -EINVAL,
+                        "standard output is a model file, which would be damaged; write to another "
+                        "file");
     return 0;
 }
 

@@ -42,16 +42,12 @@ void run_task_files_close(struct run_task_files *files);
  */
 uint64_t run_proc_bytes(int fd, const char *name);
 
-/* A test for files of the model, which `user` knows, by their numbers as in struct stat. */
-typedef bool run_model_file_test(const void *user, uint64_t device, uint64_t inode);
-
 /*
- * Fail with -EINVAL if standard output or the output of --logits is a file of the model, which
- * writing would damage, or if --logits names the file of --tokens. Call it before anything is
- * written and before the process confines itself.
+ * Fail with -EINVAL if standard output or the output of --logits is a model file, which writing
+ * would damage, or if --logits names the file of --tokens. Call it before anything is written and
+ * before the process confines itself.
  */
 int run_task_files_check(const struct run_options *options, const struct run_task_files *files,
-                         run_model_file_test *is_model, const void *user,
                          struct run_failure *failure);
 
 /* Append all of the input to `bytes`. Returns 0, -EFBIG if it is too large, or another negative

@@ -5,9 +5,7 @@
 #include "contrib/runner/tree/tensor_list.h"
 #include "dequant/rows.h"
 #include "gguf/support/limits.h"
-#include "gguf/support/file_status.h"
 #include "gguf/support/arrays.h"
-#include "gguf/support/source_location.h"
 #include "gguf/support/strings.h"
 
 #include <errno.h>
@@ -372,37 +370,6 @@ size_t run_weights_unused(const struct run_weights *weights, const char *names[]
 int run_weights_check(struct run_weights *weights, struct run_failure *failure)
 {
     return run_model_files_check(&weights->files, failure);
-}
-
-/* Return true if the file `raw` of a tensor is the given one, or its bytes are a part of it. */
-static bool is_raw_in(const struct run_weights *weights, const struct entry *entry, uint64_t device,
-                      uint64_t inode)
-{
-    struct gguf_source_location location;
-    struct gguf_file_status status;
-    char path[PATH_BYTES];
-    bool is_in;
-    int fd;
-
-    snprintf(path, sizeof path, "tensors/%s/raw", entry->name);
-    fd = run_open_below(weights->tree_fd, path, O_RDONLY | O_NONBLOCK);
-    if (fd < 0)
-        return false;
-    is_in = (gguf_get_file_status(fd, &status) == 0 && status.device == device &&
-             status.inode == inode) ||
-            (ioctl(fd, GGUF_GET_SOURCE_LOCATION, &location) == 0 && location.device == device &&
-             location.inode == inode);
-    close(fd);
-    return is_in;
-}
-
-bool run_weights_are_in(const struct run_weights *weights, uint64_t device, uint64_t inode)
-{
-    for (size_t i = 0; i < weights->n_entries; i++)
-        if (!weights->entries[i].is_other_name &&
-            is_raw_in(weights, &weights->entries[i], device, inode))
-            return true;
-    return false;
 }
 
 uint64_t run_weights_mapped_bytes(const struct run_weights *weights)

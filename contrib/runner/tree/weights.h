@@ -53,12 +53,6 @@ size_t run_weights_unused(const struct run_weights *weights, const char *names[]
  */
 int run_weights_check(struct run_weights *weights, struct run_failure *failure);
 
-/*
- * Return true if a tensor is in the file with these numbers, as in struct stat: a model file, or
- * the file `raw` of a copied tree. Opens the file `raw` of each tensor.
- */
-bool run_weights_are_in(const struct run_weights *weights, uint64_t device, uint64_t inode);
-
 /* Return the sum of the mapped bytes. */
 uint64_t run_weights_mapped_bytes(const struct run_weights *weights);
 
