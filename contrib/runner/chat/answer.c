@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistr.h>
 
 /* ---- thoughts ---- */
 
@@ -233,20 +234,21 @@ void run_answer_free(struct run_answer *answer)
 void run_json_print_string(FILE *out, const char *bytes, size_t n_bytes)
 {
     fputc('"', out);
-    for (size_t i = 0; i < n_bytes; i++) {
-        const unsigned char c = (unsigned char)bytes[i];
-        const unsigned char next = i + 1 < n_bytes ? (unsigned char)bytes[i + 1] : 0;
+    for (size_t i = 0, n = 1; i < n_bytes; i += n) {
+        ucs4_t c;
+        const int length = u8_mbtoucr(&c, (const uint8_t *)bytes + i, n_bytes - i);
 
-        if (c == '"' || c == '\\')
-            fprintf(out, "\\%c", c);
+        n = length > 0 ? (size_t)length : 1;
+        if (length <= 0)
+            fputs("\\ufffd", out);
+        else if (c == '"' || c == '\\')
+            fprintf(out, "\\%c", (char)c);
         else if (c == '\n')
             fputs("\\n", out);
-        else if (c < 0x20 || c == 0x7f)
+        else if (c < 0x20 || (c >= 0x7f && c <= 0x9f))
             fprintf(out, "\\u%04x", c);
-        else if (c == 0xc2 && next >= 0x80 && next <= 0x9f) /* U+0080 to U+009F */
-            fprintf(out, "\\u%04x", (unsigned char)bytes[++i]);
         else
-            fputc(c, out);
+            fwrite(bytes + i, 1, n, out);
     }
     fputc('"', out);
 }

@@ -238,10 +238,8 @@ static int add_answer(struct chat *chat, struct run_failure *failure)
     struct run_answer answer;
     const char *text;
     bool has_space;
-    int code = run_output_clean(output);
+    int code;
 
-    if (code < 0)
-        return run_fail_memory(failure);
     text = output->raw.bytes ? output->raw.bytes : "";
     has_space = run_tokenizer_adds_space(session->tokenizer) && *text == ' ';
     code =

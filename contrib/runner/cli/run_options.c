@@ -227,14 +227,8 @@ static int assign_words(struct run_options *options)
         int n_shards = 1; /* a shell pattern may have named all shards of a model */
 
         if (n == 2 && access(words[0], F_OK) != 0 && !gguf_has_model_ending(words[0]) &&
-            access(words[1], F_OK) == 0) {
-            if (options->task != RUN_TASK_TOKENIZE)
-                return refuse_with_usage("the model comes first, then the prompt: ", words[1]);
-            /* Accept `--tokenize TEXT MODEL`, with the text right after the option. */
-            options->model = words[1];
-            options->prompt = words[0];
-            return 0;
-        }
+            access(words[1], F_OK) == 0)
+            return refuse_with_usage("the model comes first, then the prompt: ", words[1]);
         options->model = words[0];
         while (n_shards < n && gguf_are_shards_of_one_model(words[0], words[n_shards]))
             n_shards++;

@@ -200,28 +200,6 @@ int run_output_end_token(struct run_output *output, int32_t id, struct run_failu
     return code;
 }
 
-int run_output_clean(struct run_output *output)
-{
-    const struct gguf_buffer raw = output->raw;
-    struct run_utf8_stream stream = {0};
-    const char *out;
-    size_t length;
-    int code;
-
-    output->raw = (struct gguf_buffer){0};
-    run_utf8_begin(&stream, false);
-    code = run_utf8_put(&stream, raw.bytes ? raw.bytes : "", raw.length, &out, &length);
-    if (code == 0)
-        code = gguf_buffer_add(&output->raw, out, length);
-    if (code == 0)
-        code = run_utf8_end(&stream, &out, &length);
-    if (code == 0)
-        code = gguf_buffer_add(&output->raw, out, length);
-    run_utf8_free(&stream);
-    free(raw.bytes);
-    return code;
-}
-
 int run_output_end(struct run_output *output, struct run_failure *failure)
 {
     const char *out;

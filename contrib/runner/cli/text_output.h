@@ -60,9 +60,6 @@ int run_output_token(struct run_output *output, int32_t id, bool *is_stopped,
 /* Write the text of a token that ends the text, which `raw` does not get. Returns as above. */
 int run_output_end_token(struct run_output *output, int32_t id, struct run_failure *failure);
 
-/* Replace bytes of `raw` that are not UTF-8. Returns 0 or -ENOMEM. */
-int run_output_clean(struct run_output *output);
-
 /* Write the bytes held back, unless a stop text was found. */
 int run_output_end(struct run_output *output, struct run_failure *failure);
 

@@ -339,8 +339,6 @@ class TestErrors(RunnerTestCase):
         self.assertIn("a vocabulary only", err)
         out, _ = self.run_runner("--tokenize", model, "a", model=model)
         self.assertRegex(out, r"^\d+( \d+)*\n$")
-        # The text may directly follow the option.
-        self.assertEqual(out, self.run_runner("--tokenize", "a", model, model=model)[0])
 
     def test_options_of_other_runners(self):
         for option, word in (("-cnv", "-i"), ("-md", "--draft"), ("--list-devices", "CPU"),
