@@ -56,13 +56,14 @@ static struct value read_value(struct run *r, const struct gguf_json *json)
 
 struct value jinja_read_json(struct run *r, const char *what, const char *bytes, size_t n_bytes)
 {
-    struct gguf_json *values = jinja_alloc(r, gguf_json_room(bytes, n_bytes) * sizeof *values);
     char *text = jinja_alloc(r, n_bytes + 1);
+    struct gguf_json *values;
     const char *rule;
     size_t offset;
 
     if (n_bytes)
         memcpy(text, bytes, n_bytes);
+    values = jinja_alloc(r, gguf_json_room(text, n_bytes) * sizeof *values);
     rule = gguf_json_parse(text, n_bytes, JINJA_MAX_DEPTH, values, &offset);
     if (rule)
         jinja_fail(r, "%s: byte %zu: not JSON: %s", what, offset, rule);

@@ -25,11 +25,12 @@ static bool fail(struct parser *p, const char *rule)
 
 static bool take(struct parser *p, const char *word)
 {
-    const size_t n = strlen(word);
-    const bool is_there = strncmp(p->at, word, n) == 0;
+    size_t n = 0;
 
-    p->at += is_there ? n : 0;
-    return is_there;
+    while (word[n] && p->at[n] == word[n])
+        n++;
+    p->at += word[n] ? 0 : n;
+    return !word[n];
 }
 
 static void skip_space(struct parser *p)
@@ -92,7 +93,7 @@ static bool read_string(struct parser *p, struct gguf_string *string)
         const char *end = p->at;
         size_t n;
 
-        while (end < p->end && *end != '"' && *end != '\\')
+        while ((end += strcspn(end, "\"\\")) < p->end && !*end) /* a NUL is text */
             end++;
         n = (size_t)(end - p->at);
         if (out < p->at)
@@ -118,8 +119,6 @@ static bool read_number(struct parser *p, struct gguf_json *value)
     char *end = p->at + is_negative;
     uint32_t number = 0;
 
-    if (!isdigit((unsigned char)*first))
-        return fail(p, "expected a value");
     while (end - first < MAX_DIGITS && isdigit((unsigned char)*end))
         number = number * 10 + (uint32_t)(*end++ - '0');
     value->number = is_negative ? -(double)number : (double)number;
@@ -165,40 +164,54 @@ static bool read_items(struct parser *p, struct gguf_json *parent)
     return take(p, close) || fail(p, is_object ? "expected ',' or '}'" : "expected ',' or ']'");
 }
 
-/* Read a value and the white space around it. */
-static bool read_value(struct parser *p, struct gguf_json *value)
+/* Read null, true, false, NaN or an infinity. */
+static bool read_word(struct parser *p, struct gguf_json *value)
 {
     static const struct {
         const char *word;
         enum gguf_json_kind kind;
         double number;
-    } words[] = {{"{", GGUF_JSON_OBJECT, 0},
-                 {"[", GGUF_JSON_ARRAY, 0},
-                 {"\"", GGUF_JSON_STRING, 0},
-                 {"null", GGUF_JSON_NULL, 0},
+    } words[] = {{"null", GGUF_JSON_NULL, 0},
                  {"true", GGUF_JSON_TRUE, 0},
                  {"false", GGUF_JSON_FALSE, 0},
                  {"NaN", GGUF_JSON_NUMBER, NAN},
                  {"Infinity", GGUF_JSON_NUMBER, INFINITY},
                  {"-Infinity", GGUF_JSON_NUMBER, -INFINITY}};
-    size_t i = 0;
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (take(p, words[i].word)) {
+            value->kind = words[i].kind;
+            value->number = words[i].number;
+            return true;
+        }
+    }
+    return fail(p, "expected a value");
+}
+
+/* Read a value and the white space around it. */
+static bool read_value(struct parser *p, struct gguf_json *value)
+{
     bool is_right;
 
     if (p->depth == p->max_depth)
         return fail(p, "nested too deep");
     p->depth++;
     skip_space(p);
-    while (i < sizeof words / sizeof *words && !take(p, words[i].word))
-        i++;
-    if (i == sizeof words / sizeof *words) {
+    switch (*p->at) {
+    case '{':
+    case '[':
+        value->kind = *p->at++ == '{' ? GGUF_JSON_OBJECT : GGUF_JSON_ARRAY;
+        is_right = read_items(p, value);
+        break;
+    case '"':
+        p->at++;
+        value->kind = GGUF_JSON_STRING;
+        is_right = read_string(p, &value->text);
+        break;
+    default:
         value->kind = GGUF_JSON_NUMBER;
-        is_right = read_number(p, value);
-    } else {
-        value->kind = words[i].kind;
-        value->number = words[i].number;
-        is_right = value->kind == GGUF_JSON_STRING  ? read_string(p, &value->text)
-                   : value->kind >= GGUF_JSON_ARRAY ? read_items(p, value)
-                                                    : true;
+        is_right = isdigit((unsigned char)p->at[*p->at == '-']) ? read_number(p, value)
+                                                                : read_word(p, value);
     }
     skip_space(p);
     p->depth--;
@@ -207,10 +220,11 @@ static bool read_value(struct parser *p, struct gguf_json *value)
 
 size_t gguf_json_room(const char *text, size_t n_bytes)
 {
+    const char *at = text, *end = text + n_bytes;
     size_t room = 1;
 
-    for (size_t i = 0; i < n_bytes; i++)
-        room += text[i] == ',' || text[i] == '[' || text[i] == '{';
+    for (; (at += strcspn(at, ",[{")) < end; at++)
+        room += *at != '\0';
     return room;
 }
 

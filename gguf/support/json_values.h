@@ -27,7 +27,7 @@ struct gguf_json {
     const struct gguf_json *next;  /* the next item of the same array or object */
 };
 
-/* Return the most values that a text of n_bytes can have. */
+/* Return the most values that a text of n_bytes, followed by a NUL, can have. */
 size_t gguf_json_room(const char *text, size_t n_bytes);
 
 /*
