@@ -61,11 +61,39 @@ static char *model_in(const struct fs_options *options, const char *directory,
     return path;
 }
 
+/* Open the files of a model, and those beside it. */
+static int open_files(const struct gguf_open_options *open, const struct gguf_listed_model *listed,
+                      struct fs_input *input, struct gguf_report *report)
+{
+    struct gguf_open_options options = *open;
+    int result;
+
+    options.partial |= listed->is_partial;
+    options.shards = listed->shards;
+    options.n_shards = listed->n_shards;
+    input->extras = calloc(listed->n_extras + 1, sizeof *input->extras);
+    if (!input->extras)
+        return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
+    result = gguf_files_open(input->path, &options, &input->files, report);
+    for (size_t i = 0; result == 0 && i < listed->n_extras; i++) {
+        struct fs_extra *extra = &input->extras[input->n_extras];
+
+        report->path = listed->extras[i].path;
+        result = gguf_file_open(report->path, GGUF_ACCESS_READ, open->opener, &extra->file, report);
+        input->n_extras += result == 0;
+        extra->name = result == 0 ? strdup(listed->extras[i].name) : NULL;
+        if (result == 0 && !extra->name)
+            result = gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
+        if (result == 0)
+            report->path = NULL;
+    }
+    return result;
+}
+
 static void open_input(const struct fs_options *options, const char *path, struct fs_input *input)
 {
     char reason[GGUF_STORE_REASON_BYTES];
     struct gguf_report report = {0};
-    struct gguf_open_options open = options->open;
     char remedy[GGUF_REMEDY_BYTES], longer[PATH_MAX];
     struct stat status;
 
@@ -83,14 +111,12 @@ static void open_input(const struct fs_options *options, const char *path, struc
             return;
         }
         input->path = input->stored.path ? input->stored.path : path;
-        open.shards = input->stored.shards;
-        open.n_shards = input->stored.n_shards;
     }
+    input->error = open_files(&options->open, &input->stored, input, &report);
     input->store_name = options->command == FS_INFO ? gguf_store_name_of(input->path) : NULL;
     if (input->store_name && !input->stored.path &&
         gguf_store_find(input->store_name, true, &input->stored, reason) != 0)
         input->stored = (struct gguf_listed_model){0};
-    input->error = gguf_files_open(input->path, &open, &input->files, &report);
     input->why = report.first_error;
     if (input->error == -ENOENT && gguf_remote_remedy(path, remedy))
         refuse_path(input, -ENOENT, "no such file; ggufs opens local files only; %s", remedy);
@@ -162,30 +188,8 @@ void fs_close_input(struct fs_input *input)
 int fs_open_listed(const struct gguf_open_options *open, const struct gguf_listed_model *listed,
                    struct fs_input *input, struct gguf_report *report)
 {
-    struct gguf_open_options options = *open;
-    int result;
-
-    options.partial |= listed->is_partial;
-    options.shards = listed->shards;
-    options.n_shards = listed->n_shards;
-    *input = (struct fs_input){.path = listed->path,
-                               .extras = calloc(listed->n_extras + 1, sizeof *input->extras)};
-    if (!input->extras)
-        return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
-    result = gguf_files_open(listed->path, &options, &input->files, report);
-    for (size_t i = 0; result == 0 && i < listed->n_extras; i++) {
-        struct fs_extra *extra = &input->extras[input->n_extras];
-
-        report->path = listed->extras[i].path;
-        result = gguf_file_open(report->path, GGUF_ACCESS_READ, open->opener, &extra->file, report);
-        input->n_extras += result == 0;
-        extra->name = result == 0 ? strdup(listed->extras[i].name) : NULL;
-        if (result == 0 && !extra->name)
-            result = gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
-        if (result == 0)
-            report->path = NULL;
-    }
-    return result;
+    *input = (struct fs_input){.path = listed->path};
+    return open_files(open, listed, input, report);
 }
 
 int fs_confine(const struct fs_options *options, const struct gguf_confinement *confinement)

@@ -74,3 +74,12 @@ void fs_models_json_object(struct fs_sink *sink, const struct gguf_listed_model 
     fs_json_text_member(sink, "error", model->error);
     fs_sink_literal(sink, "}");
 }
+
+void fs_models_ini_section(struct fs_sink *sink, const struct gguf_listed_model *links,
+                           const char *mountpoint)
+{
+    fs_sink_print(sink, "\n[%s]\nmodel = %s/%s/model.gguf\n", strrchr(links->name, '/') + 1,
+                  mountpoint, links->name);
+    if (links->n_extras > 0)
+        fs_sink_print(sink, "mmproj = %s/%s/mmproj.gguf\n", mountpoint, links->name);
+}

@@ -9,4 +9,7 @@
 
 /* Write a line of models.tsv, or an object of JSON. */
 void fs_models_tsv_line(struct fs_sink *sink, const struct gguf_listed_model *model);
+/* Write a section of llama-server's presets for a directory of links. */
+void fs_models_ini_section(struct fs_sink *sink, const struct gguf_listed_model *links,
+                           const char *mountpoint);
 void fs_models_json_object(struct fs_sink *sink, const struct gguf_listed_model *model);

@@ -65,15 +65,18 @@ static bool merge(struct fs_model_set *set, struct fs_listing *listing, struct f
 /* Make the tree of the files at the root. */
 static int write_texts(struct fs_model_set *set, struct fs_opened **unused)
 {
-    struct fs_sink tsv = fs_sink_that_grows(FS_MAX_TEXT_BYTES), json = tsv;
+    struct fs_sink tsv = fs_sink_that_grows(FS_MAX_TEXT_BYTES), json = tsv, ini = tsv;
     struct timespec now;
     struct fs_opened *opened = calloc(1, sizeof *opened);
     bool is_first = true;
     int result;
 
     fs_sink_literal(&tsv, FS_MODELS_TSV_HEADER);
+    fs_sink_literal(&ini, "version = 1\n");
     for (size_t i = 0; i < set->n_entries; i++) {
-        if (set->by_path[i]->is_folder)
+        if (set->by_path[i]->target)
+            fs_models_ini_section(&ini, &set->by_path[i]->model, set->calls.mountpoint);
+        if (set->by_path[i]->is_folder || set->by_path[i]->target)
             continue;
         fs_models_tsv_line(&tsv, &set->by_path[i]->model);
         fs_sink_literal(&json, is_first ? "[\n" : ",\n");
@@ -81,14 +84,19 @@ static int write_texts(struct fs_model_set *set, struct fs_opened **unused)
         is_first = false;
     }
     fs_sink_literal(&json, is_first ? "[]\n" : "\n]\n");
-    result = !opened ? -ENOMEM : tsv.error < 0 ? tsv.error : json.error;
+    result = !opened          ? -ENOMEM
+             : tsv.error < 0  ? tsv.error
+             : json.error < 0 ? json.error
+                              : ini.error;
     if (result < 0) {
         free(tsv.out);
         free(json.out);
+        free(ini.out);
     } else {
         result = fs_text_tree_make(
-            (const struct fs_named_text[]){{"models.json", json.out, (size_t)json.position},
-                                           {"models.tsv", tsv.out, (size_t)tsv.position}},
+            (const struct fs_named_text[]){{"models.json", json.out, (size_t)json.position, false},
+                                           {"models.tsv", tsv.out, (size_t)tsv.position, false},
+                                           {"presets.ini", ini.out, (size_t)ini.position, false}},
             &opened->tree);
     }
     clock_gettime(CLOCK_REALTIME, &now);
@@ -259,7 +267,8 @@ static bool is_up_to_date(struct fs_model_set *set, struct fs_entry *entry)
         entry->model.file = now;
     if (entry->model.is_partial)
         entry->model.file = now;
-    if (entry->opened && fs_is_text_tree(entry->opened->tree) && entry->opened->n_users == 0)
+    if (entry->opened && fs_is_text_tree(entry->opened->tree) && !entry->target &&
+        entry->opened->n_users == 0)
         unused = fs_set_drop_tree(set, entry);
     entry->is_changed |= !fs_set_is_same_file(&entry->model.file, &now);
     if (unused) {

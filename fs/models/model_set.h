@@ -14,6 +14,9 @@ enum { FS_MAX_IDLE_MODELS = 8, FS_MAX_OPEN_MODELS = 256 };
 
 #define FS_MODELS_ROOT 0u
 
+/* The folder of links to all models. */
+#define FS_LLAMA_SERVER "llama-server"
+
 /* What a set asks for. Functions return 0 or a negative errno. */
 struct fs_set_calls {
     /* Make a new list of the models. */
@@ -31,6 +34,7 @@ struct fs_set_calls {
                 struct timespec modified);
     void (*hide)(void *argument, struct fs_tree *tree);
     uint64_t content_options; /* for fs_tree_identity() */
+    const char *mountpoint;   /* for presets.ini */
     void *argument;
 };
 

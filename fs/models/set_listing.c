@@ -9,6 +9,7 @@
 void fs_set_free_entry(struct fs_entry *entry)
 {
     gguf_listed_model_free(&entry->model);
+    free(entry->target);
     free(entry);
 }
 
@@ -95,6 +96,62 @@ static int separate(struct fs_listing *listing)
     return 0;
 }
 
+/* Make `links` a model of the same files as `model`, with its projector, for a directory of links.
+ */
+static int copy_files(const struct gguf_listed_model *model, struct gguf_listed_model *links)
+{
+    int result = asprintf(&links->name, FS_LLAMA_SERVER "/%s", model->name) < 0 ? -ENOMEM : 0;
+
+    for (char *c = result == 0 ? links->name + strlen(FS_LLAMA_SERVER "/") : NULL; c && *c; c++)
+        if (*c == '/')
+            *c = '_';
+    links->path = model->path ? strdup(model->path) : NULL;
+    links->shards = calloc(model->n_shards + 1, sizeof *links->shards);
+    if (result < 0 || !links->path || !links->shards)
+        return -ENOMEM;
+    for (size_t i = 0; i < model->n_shards && result == 0; i++) {
+        links->shards[links->n_shards++] = strdup(model->shards[i]);
+        result = links->shards[i] ? 0 : -ENOMEM;
+    }
+    for (size_t i = 0; i < model->n_extras && result == 0; i++)
+        if (strcmp(model->extras[i].name, "mmproj.gguf") == 0)
+            result = gguf_listed_model_add(links, "mmproj.gguf", model->extras[i].path);
+    links->size_bytes = model->size_bytes;
+    links->file = model->file;
+    return result;
+}
+
+/*
+ * Add a directory with links for each model that can be opened, as llama-server's --models-dir and
+ * LM Studio want them: llama-server/NAME, where '_' stands for '/'.
+ */
+static int add_links(struct fs_listing *listing)
+{
+    const size_t n = listing->n;
+    int result = 0;
+
+    for (size_t i = 0; i < n && result == 0; i++) {
+        const struct fs_entry *entry = listing->entries[i];
+        struct gguf_listed_model links = {0};
+        char *target;
+
+        if (entry->is_folder || entry->model.error || entry->model.is_partial || !entry->model.path)
+            continue;
+        target = strdup(entry->model.name);
+        result = target ? copy_files(&entry->model, &links) : -ENOMEM;
+        if (result == 0)
+            result = add_folders(listing, links.name, "");
+        if (result == 0)
+            result = add_entry(listing, &links, false);
+        if (result == 0)
+            listing->entries[listing->n - 1]->target = target;
+        else
+            free(target);
+        gguf_listed_model_free(&links);
+    }
+    return result;
+}
+
 int fs_set_make_listing(struct gguf_model_list *list, struct fs_listing *listing)
 {
     int result = 0;
@@ -107,6 +164,10 @@ int fs_set_make_listing(struct gguf_model_list *list, struct fs_listing *listing
         if (result == 0)
             result = add_entry(listing, &list->models[i], false);
     }
+    if (result == 0)
+        result = separate(listing);
+    if (result == 0)
+        result = add_links(listing);
     return result == 0 ? separate(listing) : result;
 }
 
@@ -126,6 +187,8 @@ bool fs_set_is_same(const struct fs_entry *entry, const struct fs_entry *listed)
 
     if (entry->is_folder || listed->is_folder)
         return entry->is_folder && listed->is_folder;
+    if (!are_same_texts(entry->target, listed->target))
+        return false;
     if (entry->is_changed || !are_same_texts(a->path, b->path) ||
         !are_same_texts(a->error, b->error) || a->is_partial != b->is_partial ||
         a->n_extras != b->n_extras)

@@ -11,6 +11,7 @@ struct fs_opened;
 struct fs_entry {
     struct gguf_listed_model model; /* its name is the path from the root; of a folder, no more */
     uint32_t id;
+    char *target; /* the name of the model that its links lead to; NULL: a model */
     bool is_folder;
     bool is_changed; /* its file is not what it was */
     bool is_gone;    /* from the set; another thread that opens it frees it */

@@ -4,6 +4,7 @@
 #include "gguf/support/keyed_hash.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,6 +76,26 @@ struct fs_opened *fs_set_drop_tree(struct fs_model_set *set, struct fs_entry *en
 
 /* ---- opening ---- */
 
+/* Replace the tree of a model by one of links to it. */
+static int make_links(const struct fs_set_calls *calls, const char *target, struct fs_tree **tree)
+{
+    fs_node_index node;
+    const bool has_projector = fs_tree_find(*tree, "mmproj.gguf", &node) == 0;
+    char *model = NULL, *projector = NULL;
+
+    calls->unload(calls->argument, *tree);
+    *tree = NULL;
+    if (asprintf(&model, "../../%s/model.gguf", target) < 0 ||
+        (has_projector && asprintf(&projector, "../../%s/mmproj.gguf", target) < 0)) {
+        free(model);
+        return -ENOMEM;
+    }
+    return fs_text_tree_make(
+        (const struct fs_named_text[FS_MAX_TEXTS]){{"mmproj.gguf", projector, 0, true},
+                                                   {"model.gguf", model, 0, true}},
+        tree);
+}
+
 /* Make the tree of a model, or of the reason why it cannot be opened. */
 static int make_tree(struct fs_model_set *set, const struct fs_entry *entry,
                      struct fs_opened *opened, uint64_t *identity)
@@ -85,10 +106,11 @@ static int make_tree(struct fs_model_set *set, const struct fs_entry *entry,
 
     if (result == 0) {
         *identity = fs_tree_identity(opened->tree, calls->content_options);
+        result = entry->target ? make_links(calls, entry->target, &opened->tree) : 0;
     } else if (error) {
         *identity = gguf_hash(&(struct gguf_hash_key){{0}}, error, strlen(error));
         result = fs_text_tree_make(
-            (const struct fs_named_text[FS_MAX_TEXTS]){{"error.txt", error, strlen(error)}},
+            (const struct fs_named_text[FS_MAX_TEXTS]){{"error.txt", error, strlen(error), false}},
             &opened->tree);
     }
     *identity |= 1; /* 0: it was never opened */
@@ -224,7 +246,7 @@ void fs_model_set_count(struct fs_model_set *set, size_t *n_models, size_t *n_op
     *n_models = *n_open = 0;
     pthread_mutex_lock(&set->lock);
     for (size_t i = 0; i < set->n_entries; i++)
-        *n_models += !set->by_path[i]->is_folder;
+        *n_models += !set->by_path[i]->is_folder && !set->by_path[i]->target;
     for (const struct fs_opened *at = set->opened; at; at = at->next)
         *n_open += !fs_is_text_tree(at->tree);
     pthread_mutex_unlock(&set->lock);

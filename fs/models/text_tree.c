@@ -22,8 +22,18 @@ static const void *text_at(const struct fs_tree *tree, uint64_t index)
 
 static bool has_text(const struct fs_tree *tree, const void *subject)
 {
+    const struct fs_named_text *text = subject;
+
     (void)tree;
-    return ((const struct fs_named_text *)subject)->text;
+    return text->text && !text->is_link;
+}
+
+static bool has_link(const struct fs_tree *tree, const void *subject)
+{
+    const struct fs_named_text *text = subject;
+
+    (void)tree;
+    return text->text && text->is_link;
 }
 
 static struct gguf_string name_of_text(const void *subject)
@@ -43,13 +53,30 @@ static void write_text(const struct fs_tree *tree, const void *subject, struct f
 
 static const struct fs_subjects texts = {count_texts, text_at, name_of_text};
 static const struct fs_table table = {
-    .views = &(const struct fs_view){"<text>", has_text, .write = write_text},
-    .n_views = 1,
+    .views = (const struct fs_view[]){{"<text>", has_text, .write = write_text},
+                                      {"<text>", has_link, .target = "model.gguf"}},
+    .n_views = 2,
     .placeholders = &(const struct fs_placeholder){"<text>", &texts, .name = name_of_text},
     .n_placeholders = 1,
     .subjects = (const struct fs_subjects *const[]){&texts, NULL},
 };
 static const struct gguf_model no_model;
+
+static int set_targets(struct text_tree *made)
+{
+    struct fs_nodes *nodes = &made->tree.nodes;
+    int result = 0;
+
+    for (uint32_t i = 0; i < nodes->list[FS_ROOT].n_children && result == 0; i++) {
+        const fs_node_index node = fs_tree_child(&made->tree, FS_ROOT, i);
+
+        for (size_t j = 0; j < FS_MAX_TEXTS && result == 0; j++)
+            if (made->texts[j].text && made->texts[j].is_link &&
+                strcmp(nodes->list[node].name, made->texts[j].name) == 0)
+                result = fs_nodes_set_target(nodes, node, made->texts[j].text);
+    }
+    return result;
+}
 
 int fs_text_tree_make(const struct fs_named_text named[FS_MAX_TEXTS], struct fs_tree **tree)
 {
@@ -68,6 +95,8 @@ int fs_text_tree_make(const struct fs_named_text named[FS_MAX_TEXTS], struct fs_
     made->tree.table = &table;
     fs_open_images_begin(&made->tree.images);
     result = fs_tree_begin(&made->tree, twins);
+    if (result == 0)
+        result = set_targets(made);
     if (result < 0)
         fs_text_tree_free(&made->tree);
     else

@@ -1,4 +1,6 @@
-/* Trees of a few texts: the files beside the models, or the error in place of a model. */
+/*
+ * Trees of a few texts: the files beside the models, the error in place of a model, links to one.
+ */
 #pragma once
 
 #include "fs/tree/core/tree_core.h"
@@ -7,13 +9,14 @@ struct fs_named_text {
     const char *name;
     char *text; /* owned; NULL: the tree has no such file */
     size_t length;
+    bool is_link; /* the text is its target */
 };
 
-enum { FS_MAX_TEXTS = 2 };
+enum { FS_MAX_TEXTS = 3 };
 
 /*
- * Make a tree of files. It takes ownership of the texts, also on failure. Its model has no files.
- * Free *tree with fs_text_tree_free(). Returns 0 or -ENOMEM.
+ * Make a tree of files and links. It takes ownership of the texts, also on failure. Its model has
+ * no files. Free *tree with fs_text_tree_free(). Returns 0 or -ENOMEM.
  */
 int fs_text_tree_make(const struct fs_named_text texts[FS_MAX_TEXTS], struct fs_tree **tree);
 void fs_text_tree_free(struct fs_tree *tree);

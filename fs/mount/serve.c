@@ -227,6 +227,7 @@ static int make_set(struct session *session)
                                                  .show = show_one,
                                                  .hide = hide_one,
                                                  .content_options = session->mount->content_options,
+                                                 .mountpoint = session->mountpoint.path,
                                                  .argument = session},
                           &session->server.set);
 

@@ -138,9 +138,9 @@ bool fs_is_set_folder(const struct fuse_file_info *info)
 size_t fs_set_add_entry(fuse_req_t request, const struct fuse_file_info *info, off_t *position,
                         bool plus, char *out, size_t room)
 {
-    static const char *const names[] = {".", "..", "models.json", "models.tsv"};
+    static const char *const names[] = {".", "..", "models.json", "models.tsv", "presets.ini"};
     const struct listing *listing = (const struct listing *)(uintptr_t)info->fh;
-    const off_t n_names = listing->inode == FUSE_ROOT_ID ? 4 : 2;
+    const off_t n_names = listing->inode == FUSE_ROOT_ID ? 5 : 2;
     const off_t end = n_names + (off_t)listing->n;
     struct fuse_entry_param param = {0};
     struct fs_set_entry entry;
