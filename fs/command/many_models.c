@@ -46,6 +46,26 @@ static char *make_absolute(const char *path)
     return absolute;
 }
 
+/*
+ * Return the only folder of a store that exists, or "". The confined server cannot read where LM
+ * Studio's settings say that it is.
+ */
+static char *only_root(const char *store)
+{
+    char *roots = gguf_store_roots(store), *only = NULL;
+    size_t n = 0;
+
+    for (char *at = roots, *next; at && *at != '\0'; at = next) {
+        next = at + strcspn(at, "\n") + 1;
+        next[-1] = '\0';
+        if (is_folder(at) && n++ == 0)
+            only = at;
+    }
+    only = strdup(n == 1 ? only : "");
+    free(roots);
+    return only;
+}
+
 /* Find out what a name on the command line means. */
 static int find_place(const char *name, struct fs_place *place)
 {
@@ -55,7 +75,7 @@ static int find_place(const char *name, struct fs_place *place)
         place->kind = is_folder(name) ? FS_A_FOLDER : FS_A_FILE;
         place->name = make_absolute(name);
     } else {
-        char *path = rest[1] != '\0' ? make_absolute(rest + 1) : strdup("");
+        char *path = rest[1] != '\0' ? make_absolute(rest + 1) : only_root(name);
 
         place->kind = FS_A_STORE;
         if (path && asprintf(&place->name, "%.*s:%s", (int)(rest - name), name, path) < 0)

@@ -122,16 +122,6 @@ bool gguf_store_find_places(const struct gguf_store_access *access, const char *
     return places->prefix != NULL;
 }
 
-bool gguf_store_is_whole(const char *name)
-{
-    struct gguf_store_places places;
-    const bool is_whole =
-        gguf_store_find_places(&gguf_direct_access, name, &places) && places.name[0] == '\0';
-
-    gguf_store_free_places(&places);
-    return is_whole;
-}
-
 char *gguf_store_roots(const char *name)
 {
     struct gguf_store_places places;

@@ -33,9 +33,6 @@ int gguf_store_find(const char *name, bool partial, struct gguf_listed_model *mo
 /* Return true if a name begins with the name of a store. */
 bool gguf_store_is_name(const char *name);
 
-/* Return true if a name is that of a whole store: no model follows its prefix and folder. */
-bool gguf_store_is_whole(const char *name);
-
 /*
  * List a whole store, "ollama:" or "ollama:DIR". What cannot be opened has an error. Returns 0 with
  * a list to be freed, 1 if `name` is not a store's, or a negative errno with the reason.
