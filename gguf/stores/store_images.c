@@ -56,6 +56,10 @@ static const struct {
     {CNCF "tar", MODEL},
     {CNCF "tar+gzip", PACKED},
     {CNCF "tar+zstd", PACKED},
+    {"application/vnd.oci.image.layer.v1.tar", MODEL},
+    {"application/vnd.oci.image.layer.v1.tar+gzip", PACKED},
+    {"application/vnd.oci.image.layer.v1.tar+zstd", PACKED},
+    {"application/vnd.docker.image.rootfs.diff.tar.gzip", PACKED},
 };
 
 /* Return the name of a layer's file that annotations give, or "". */

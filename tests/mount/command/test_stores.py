@@ -366,8 +366,10 @@ class TestImages(StoreTestCase):
             self.expect_bytes(self.model, self.put_layout((weight + "tar", archive, "m.gguf")))
         self.expect_bytes(self.model, self.put_layout((weight + "raw", self.model, "m.gguf")))
         self.expect_bytes(self.model, self.put_layout(("application/vnd.docker.ai.gguf.v3", self.model, "")) + ":tag")
-        for kind in ("tar+gzip", "tar+zstd"):
-            self.expect_refusal("compressed layer", self.put_layout((weight + kind, b"x", "")))
+        for kind in (weight + "tar+gzip", weight + "tar+zstd", "application/vnd.oci.image.layer.v1.tar+gzip"):
+            self.expect_refusal("compressed layer", self.put_layout((kind, b"x", "")))
+        ordinary = ("application/vnd.oci.image.layer.v1.tar", self.pack(("m.gguf", self.model)), "")
+        self.expect_bytes(self.model, self.put_layout(ordinary))
         self.expect_refusal("safetensors", self.put_layout((weight + "raw", b"x", "m.safetensors")))
         self.expect_refusal("several models, a.gguf and b.gguf",
                             self.put_layout((weight + "raw", b"x", "b.gguf"), (weight + "raw", b"y", "a.gguf")))
