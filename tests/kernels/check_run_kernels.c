@@ -187,6 +187,23 @@ static bool check_function(const struct run_kernels *kernels, size_t function)
     return is_good;
 }
 
+/* The same as the sigmoids and two products. */
+static bool check_silu_gates(const struct run_kernels *kernels)
+{
+    float *const sigmoids = good;
+    uint64_t state = 5;
+
+    fill(&state, 40, a, N);
+    fill(&state, 2, b, N);
+    memcpy(got, a, N * sizeof *got);
+    memcpy(sigmoids, a, N * sizeof *sigmoids);
+    plain->sigmoids(sigmoids, N);
+    kernels->silu_gates(got, b, N);
+    for (size_t i = 0; i < N; i++)
+        sigmoids[i] = a[i] * sigmoids[i] * b[i];
+    return memcmp(got, good, N * sizeof *got) == 0;
+}
+
 static bool check_function_reference(size_t i)
 {
     float ends[RUN_LANES] = {-INFINITY, -1e38f, 0, 1e38f, -0.0f, NAN};
@@ -282,6 +299,7 @@ static bool check_steps(const struct run_kernels *kernels)
 void check_run_reference(void)
 {
     count(check_transpose(plain), "reference", "transposing");
+    count(check_silu_gates(plain), "reference", "gates");
     count(check_weigh_reference(), "reference", "weights of attention");
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         count(check_function_reference(i), "reference", functions[i].name);
@@ -296,5 +314,6 @@ void check_run_set(size_t set, const char *name)
     count(check_weigh(kernels), name, "weights of attention");
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
         count(check_function(kernels, i), name, functions[i].name);
+    count(check_silu_gates(kernels), name, "gates");
     count(check_steps(kernels), name, "steps of recurrences");
 }

@@ -147,6 +147,10 @@ static void gate_chunk(enum run_activation activation, float *gate, const float 
 {
     const bool is_swiglu_oai = activation == RUN_SWIGLU_OAI;
 
+    if (activation == RUN_SILU && n % RUN_LANES == 0) {
+        run_kernels()->silu_gates(gate, up, n);
+        return;
+    }
     for (size_t i = 0; i < n && is_swiglu_oai; i++)
         gate[i] = fminf(gate[i], 7.0f);
     activate(activation, NULL, gate, n);

@@ -16,6 +16,27 @@ struct call {
     float *out;
 };
 
+/* Return the sum of (x[i] - mean)^power, power 1 or 2, of some sums side by side. */
+static double sum_of(const float *x, size_t n, double mean, int power)
+{
+    enum { LANES = 8 };
+    double sums[LANES] = {0}, sum = 0;
+    size_t i = 0;
+
+    for (; i + LANES <= n; i += LANES)
+#pragma omp simd
+        for (size_t lane = 0; lane < LANES; lane++) {
+            const double difference = (double)x[i + lane] - mean;
+
+            sums[lane] += power == 1 ? difference : difference * difference;
+        }
+    for (; i < n; i++)
+        sum += power == 1 ? (double)x[i] - mean : ((double)x[i] - mean) * ((double)x[i] - mean);
+    for (size_t lane = 0; lane < LANES; lane++)
+        sum += sums[lane];
+    return sum;
+}
+
 static void norm_row(void *context, size_t row)
 {
     const struct call *call = context;
@@ -24,29 +45,21 @@ static void norm_row(void *context, size_t row)
     const float *weight = call->weight ? call->weight + at : NULL;
     const float *bias = call->bias ? call->bias + at : NULL;
     float *out = call->out + row * call->stride;
-    double mean = 0, sum = 0;
-    float scale;
+    const double mean = call->kind == RUN_NORM_LAYER ? sum_of(x, width, 0, 1) / (double)width : 0;
+    const float scale =
+        (float)(1 / sqrt(sum_of(x, width, mean, 2) / (double)width + (double)call->epsilon));
 
-    if (call->kind == RUN_NORM_LAYER) {
+#pragma omp simd
+    for (size_t i = 0; i < width; i++)
+        out[i] = (float)((double)x[i] - mean) * scale;
+    if (weight)
+#pragma omp simd
         for (size_t i = 0; i < width; i++)
-            mean += (double)x[i];
-        mean /= (double)width;
-    }
-    for (size_t i = 0; i < width; i++) {
-        const double difference = (double)x[i] - mean;
-
-        sum += difference * difference;
-    }
-    scale = (float)(1 / sqrt(sum / (double)width + (double)call->epsilon));
-    for (size_t i = 0; i < width; i++) {
-        float value = (float)((double)x[i] - mean) * scale;
-
-        if (weight)
-            value *= weight[i];
-        if (bias)
-            value += bias[i];
-        out[i] = value;
-    }
+            out[i] *= weight[i];
+    if (bias)
+#pragma omp simd
+        for (size_t i = 0; i < width; i++)
+            out[i] += bias[i];
 }
 
 void run_norm(enum run_norm_kind kind, float epsilon, const float *x, size_t n, size_t width,

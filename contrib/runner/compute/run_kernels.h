@@ -64,6 +64,9 @@ typedef float run_weigh_fn(float scores[RUN_TILE], size_t begin, size_t end, flo
 typedef void run_vector_function_fn(float *x, size_t n);
 typedef run_vector_function_fn run_exponentials_fn, run_sigmoids_fn, run_tangents_fn; /* tanh */
 
+/* gate[i] = gate[i] · sigmoid(gate[i]) · up[i] for n elements, a multiple of RUN_LANES. */
+typedef void run_silu_gates_fn(float *gate, const float *up, size_t n);
+
 /*
  * The recurrences. A state is a matrix: n_rows rows, `stride` floats apart, one for each element of
  * a key, and a column for each element of a value or result. Each kernel computes one token for
@@ -112,6 +115,7 @@ typedef void run_wkv4_step_fn(float *numerators, float *denominators, float *exp
     DO(set, exponentials)                                                                          \
     DO(set, sigmoids)                                                                              \
     DO(set, tangents)                                                                              \
+    DO(set, silu_gates)                                                                            \
     DO(set, delta_step)                                                                            \
     DO(set, wkv6_step)                                                                             \
     DO(set, wkv7_step)                                                                             \

@@ -1,6 +1,7 @@
 #include "contrib/runner/engine/pass.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 /* For AddressSanitizer, a gap follows each piece, and released memory is poisoned. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -19,7 +20,7 @@ enum { GAP_BYTES = 64 };
 enum { GAP_BYTES = 0 };
 #endif
 
-enum { ALIGNMENT = 64, BLOCK_BYTES = 1 << 20 };
+enum { ALIGNMENT = 64, BLOCK_BYTES = 1 << 20, HUGE_BYTES = 2 << 20 };
 
 struct run_scratch_block {
     struct run_scratch_block *next;
@@ -30,10 +31,15 @@ struct run_scratch_block {
 static struct run_scratch_block *make_block(size_t n_bytes)
 {
     const size_t whole = n_bytes > BLOCK_BYTES ? n_bytes : BLOCK_BYTES;
-    struct run_scratch_block *block =
-        aligned_alloc(ALIGNMENT, sizeof *block + (whole + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    const size_t alignment = whole < HUGE_BYTES ? ALIGNMENT : HUGE_BYTES;
+    const size_t in_all =
+        (sizeof(struct run_scratch_block) + whole + alignment - 1) / alignment * alignment;
+    struct run_scratch_block *block = aligned_alloc(alignment, in_all);
 
     if (block) {
+        /* The results of products lie a row apart: each is in another small page. */
+        if (whole >= HUGE_BYTES)
+            madvise(block, in_all, MADV_HUGEPAGE);
         block->next = NULL;
         block->n_bytes = whole;
         ASAN_POISON_MEMORY_REGION(block->data, whole);
