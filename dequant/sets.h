@@ -1,8 +1,8 @@
 /*
  * The kernel sets of this architecture: "scalar", which runs on every CPU, then the vector sets,
  * from the plainest to the best. For each set, the sources in dequant/kernels/ are compiled once
- * more, with DEQUANT_SET as the set's name (KERNEL_SETS in the Makefile); for "scalar", those of
- * the decoders.
+ * more, with DEQUANT_SET as the set's name (KERNEL_SETS in the Makefile); for "scalar", the
+ * sources of decoders.
  */
 #pragma once
 

@@ -82,26 +82,6 @@ static bool probe_pickle(const struct gguf_start *start)
            start->bytes[1] <= 5;
 }
 
-/*
- * A protocol buffer that begins with field 1, ir_version, up to 31, then a text or message of field
- * 2 to 8. Source: ModelProto in onnx.proto.
- */
-static bool probe_onnx(const struct gguf_start *start)
-{
-    return start->n_bytes >= 3 && start->bytes[0] == 0x08 && start->bytes[1] >= 1 &&
-           start->bytes[1] < 32 && (start->bytes[2] & 7) == 2 && start->bytes[2] >> 3 >= 2 &&
-           start->bytes[2] >> 3 <= 8;
-}
-
-/* A list of pieces; the first ones are like <unk>. Source: sentencepiece_model.proto. */
-static bool probe_sentencepiece(const struct gguf_start *start)
-{
-    const size_t n = start->n_bytes < 64 ? start->n_bytes : 64;
-
-    return start->bytes[0] == '\n' &&
-           (memmem(start->bytes, n, "<unk>", 5) || memmem(start->bytes, n, "<pad>", 5));
-}
-
 static bool probe_zeros(const struct gguf_start *start)
 {
     static const uint8_t zeros[64];
@@ -114,10 +94,6 @@ static bool probe_zeros(const struct gguf_start *start)
     "is a program without a model in it; a llamafile has a ZIP directory at its end (unfinished "  \
     "download?)"
 #define WRONG_LINK "; the download saved it instead of the file (wrong link, or a login is needed)"
-#define OTHER_MODEL                                                                                \
-    ", which cannot be converted to GGUF; look for a GGUF file of the model, or for its "          \
-    "checkpoint "                                                                                  \
-    "in safetensors"
 
 /*
  * Kinds of files, recognized by a magic at `offset` or, if that is NULL, by a probe of at least one
@@ -161,23 +137,6 @@ static const struct lookalike {
      .magic = "algg",
      .advice = "is a LoRA adapter of llama.cpp before 2024-07; convert the original adapter with "
                "llama.cpp's convert_lora_to_gguf.py"},
-    {.rule = GGUF_RULE_NOT_CONVERTED,
-     .probe = probe_onnx,
-     .advice = "is an ONNX model" OTHER_MODEL},
-    {.rule = GGUF_RULE_NOT_CONVERTED,
-     .magic = "TFL3",
-     .offset = 4,
-     .advice = "is a TensorFlow Lite model" OTHER_MODEL},
-    {.rule = GGUF_RULE_NOT_CONVERTED,
-     .magic = "\x89HDF\r\n",
-     .advice = "is an HDF5 file, as Keras writes them" OTHER_MODEL},
-    {.rule = GGUF_RULE_NOT_CONVERTED,
-     .magic = "\x93NUMPY",
-     .advice = "is a NumPy array, not a model"},
-    {.rule = GGUF_RULE_NOT_CONVERTED,
-     .probe = probe_sentencepiece,
-     .advice = "is a SentencePiece tokenizer, not a model; " CONVERT "the folder of the checkpoint "
-               "with it"},
 
     {.rule = GGUF_RULE_ZIP,
      .magic = "PK\x03\x04",

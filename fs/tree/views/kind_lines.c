@@ -180,7 +180,7 @@ static void write_vocabulary(const struct fs_summary *summary, const char *label
     fs_summary_part(summary, "\n", NULL);
 }
 
-/* What a kind that reads texts may lack: a vocabulary and a chat template. */
+/* Write whether a kind that reads texts has a vocabulary and a chat template. */
 static void write_text_lines(const struct fs_summary *summary)
 {
     const struct gguf_value has_template = {
@@ -273,7 +273,7 @@ static void write_importance(const struct fs_summary *summary, const char *label
 /* ---- all lines ---- */
 
 /*
- * The lines of all kinds. A line is left out if the model has no such key or fact. Sources of the
+ * The lines of all kinds. A line is left out if the model lacks the key or fact. Sources of the
  * keys: gguf-py/gguf/constants.py, tools/quantize/quantize.cpp, tools/mtmd/clip-impl.h and
  * tools/cvector-generator/cvector-generator.cpp of llama.cpp, docs/gguf.md of ggml, and the
  * converters of CrispASR (models/).
