@@ -3,8 +3,7 @@
  * Families of models write thoughts and calls between marks of their own; answer_forms.c is the
  * table of these. A form applies only if the model's chat template has its marks.
  */
-#ifndef GGUFS_RUNNER_ANSWER_H
-#define GGUFS_RUNNER_ANSWER_H
+#pragma once
 
 #include "gguf/support/arrays.h"
 
@@ -56,5 +55,3 @@ void run_answer_print(const struct run_answer *answer, const char *role, FILE *o
  * output may go to a terminal.
  */
 void run_json_print_string(FILE *out, const char *bytes, size_t n_bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* How families of models write calls of tools; see answer.h. */
-#ifndef GGUFS_RUNNER_ANSWER_FORMS_H
-#define GGUFS_RUNNER_ANSWER_FORMS_H
+#pragma once
 
 #include "contrib/runner/chat/answer.h"
 
@@ -34,5 +33,3 @@ bool run_reader_skip(struct run_reader *reader, const char *text);
 void run_reader_skip_blanks(struct run_reader *reader);
 /* Return the place of a text, or NULL. */
 const char *run_reader_find(const struct run_reader *reader, const char *text);
-
-#endif

@@ -2,8 +2,7 @@
  * A conversation with a model, rendered by the model's own chat template. The template is a Jinja
  * program; see gguf/jinja/jinja.h.
  */
-#ifndef GGUFS_RUNNER_CONVERSATION_H
-#define GGUFS_RUNNER_CONVERSATION_H
+#pragma once
 
 #include "contrib/runner/chat/answer.h"
 #include "contrib/runner/tokenizer/tokenizer.h"
@@ -78,5 +77,3 @@ int run_conversation_find_end(const struct run_conversation *conversation, struc
 /* Return the template with that name, or NULL; and the name at an index, or NULL past the last. */
 const char *run_chat_template_find(const char *name);
 const char *run_chat_template_name(size_t index);
-
-#endif

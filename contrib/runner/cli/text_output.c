@@ -29,7 +29,12 @@ static int wait_until_writable(void)
     return 0;
 }
 
-int run_write_text(const char *bytes, size_t length)
+/*
+ * Write text of a model to stdout and flush it. A file or pipe gets the bytes unchanged. For a
+ * terminal, all control characters but newline and tab, and bytes that are not UTF-8, are escaped.
+ * Returns 0 or a negative errno, -EINTR if an interrupt was deferred while the pipe was full.
+ */
+static int write_text(const char *bytes, size_t length)
 {
     const bool is_terminal = isatty(STDOUT_FILENO);
     int code = 0;
@@ -73,7 +78,7 @@ int run_flush_stdout(struct run_failure *failure)
 
 static int print(const char *bytes, size_t length, struct run_failure *failure)
 {
-    const int code = run_write_text(bytes, length);
+    const int code = write_text(bytes, length);
 
     if (code == 0)
         return 0;

@@ -8,13 +8,6 @@
 #include "contrib/runner/tokenizer/tokenizer.h"
 #include "gguf/support/arrays.h"
 
-/*
- * Write text of a model to stdout and flush it. A file or pipe gets the bytes unchanged. For a
- * terminal, all control characters but newline and tab, and bytes that are not UTF-8, are escaped.
- * Returns 0 or a negative errno, -EINTR if an interrupt was deferred while the pipe was full.
- */
-int run_write_text(const char *bytes, size_t length);
-
 /* Fill in the failure of a write to stdout with `error`, an errno. Returns -EIO. */
 int run_fail_stdout(struct run_failure *failure, int error);
 

@@ -10,6 +10,4 @@ struct run_tree {
     struct run_weights *weights;
 };
 
-/* Open the tree at `path`. On failure nothing is left open. */
-int run_tree_open(const char *path, struct run_tree *tree, struct run_failure *failure);
 void run_tree_close(struct run_tree *tree);

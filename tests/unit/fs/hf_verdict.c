@@ -1,3 +1,4 @@
+#include "tests/unit/runner/metadata_files.h"
 #include "tests/unit/fs/hf_verdict.h"
 
 #include "contrib/runner/engine/engine.h"

@@ -105,3 +105,18 @@ int metadata_files_write(int root, const char *text, size_t length)
     close(directory);
     return code;
 }
+
+int run_tree_open(const char *path, struct run_tree *tree, struct run_failure *failure)
+{
+    int code;
+
+    *tree = (struct run_tree){.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    if (tree->fd < 0)
+        return run_fail(failure, -errno, "%s: %s", path, strerror(errno));
+    code = run_metadata_open(tree->fd, &tree->metadata, failure);
+    if (code == 0)
+        code = run_weights_open(tree->fd, false, &tree->weights, failure);
+    if (code < 0)
+        run_tree_close(tree);
+    return code;
+}

@@ -2,6 +2,8 @@
 #ifndef GGUFS_TESTS_METADATA_FILES_H
 #define GGUFS_TESTS_METADATA_FILES_H
 
+#include "contrib/runner/tree/open_tree.h"
+
 #include <stddef.h>
 
 /*
@@ -14,5 +16,8 @@ int metadata_files_write(int root, const char *text, size_t length);
 
 /* Remove the directory. */
 void metadata_files_remove(int root);
+
+/* Open the tree at `path`, which run_tree_close() closes. On failure nothing is left open. */
+int run_tree_open(const char *path, struct run_tree *tree, struct run_failure *failure);
 
 #endif

@@ -1,3 +1,4 @@
+#include "tests/unit/runner/metadata_files.h"
 #include "tests/unit/runner/tree_copy.h"
 
 #include "tests/unit/fs/tree_file.h"

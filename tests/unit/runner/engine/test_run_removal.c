@@ -7,6 +7,7 @@
 #include "contrib/runner/engine/engine.h"
 #include "gguf/models/key_lists.h"
 #include "gguf/models/tensor_lists.h"
+#include "tests/unit/runner/metadata_files.h"
 #include "tests/unit/runner/run_tree_files.h"
 #include "tests/unit/runner/tiny_models.h"
 

@@ -4,6 +4,7 @@
  */
 #include "contrib/runner/engine/engine.h"
 #include "contrib/runner/engine/required.h"
+#include "tests/unit/runner/metadata_files.h"
 #include "tests/unit/runner/run_tree_files.h"
 
 #include <criterion/criterion.h>

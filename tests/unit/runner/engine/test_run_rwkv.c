@@ -4,6 +4,7 @@
  */
 #include "contrib/runner/compute/thread_pool.h"
 #include "contrib/runner/engine/engine.h"
+#include "tests/unit/runner/metadata_files.h"
 #include "tests/unit/gguf/model_file.h"
 #include "tests/unit/runner/rwkv_models.h"
 #include "tests/unit/runner/tree_copy.h"
