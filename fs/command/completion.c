@@ -119,8 +119,8 @@ int fs_complete(int argc, char **argv)
                                  .n_paths = 1,
                                  .mount = {.sandbox = true}};
 
-    if (expected == 2)
-        gguf_store_complete(word, stdout);
+    if (expected == 2 && gguf_store_complete(word, stdout))
+        return 0;
     if (expected != 2 || (command != FS_LIST && command != FS_CAT && command != FS_EXTRACT &&
                           command != FS_STATS && command != FS_DIFF))
         return expected > 0;

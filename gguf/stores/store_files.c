@@ -10,7 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MAX_FOLDERS = 2000, MAX_DEPTH = 6, MAX_NAME_BYTES = 300 };
+/* No repository has more. */
+enum { MAX_FILES = 5000, MAX_FOLDERS = 2000, MAX_DEPTH = 6, MAX_NAME_BYTES = 300 };
 
 /* A name, ORG/NAME[/FILE][@REVISION][:TAG], cut into its parts. Empty: not given. */
 struct repository {
@@ -107,7 +108,7 @@ static void collect(struct files *files, const char *root, const char *path, int
             result = -ENOMEM;
         else if (folder.entries[i].is_folder && depth < MAX_DEPTH)
             collect(files, root, deeper, depth + 1);
-        else if (has_ending(name, ".gguf") && files->n < GGUF_STORE_MAX_MODELS)
+        else if (has_ending(name, ".gguf") && files->n < MAX_FILES)
             result = gguf_listed_model_add(&files->all, below, full);
         files->list = files->all.extras;
         files->n = files->all.n_extras;
@@ -204,10 +205,12 @@ static int add_file(const struct files *files, const struct gguf_listed_file *fi
         gguf_store_text("%s/%.*s", repository, (int)gguf_stem_bytes(file->name), file->name),
         strdup(file->path));
 
+    uint32_t number, count;
+
     if (!model)
         return -ENOMEM;
     gguf_store_check_file(files->search, model, &model->path);
-    for (size_t i = 0; i < files->n; i++)
+    for (size_t i = 0; i < files->n && gguf_read_shard_numbers(file->name, &number, &count); i++)
         if (gguf_are_shards_of_one_model(files->list[i].name, file->name) &&
             &files->list[i] != file)
             gguf_store_check_file(files->search, model, &files->list[i].path);
@@ -288,10 +291,9 @@ int gguf_store_load_folder(struct gguf_store_search *search, const char *folder,
     int result = 0;
 
     collect(&files, folder, "", 0);
-    if (files.n == GGUF_STORE_MAX_MODELS || files.n_folders > MAX_FOLDERS) {
+    if (files.n == MAX_FILES || files.n_folders > MAX_FOLDERS) {
         gguf_store_refuse(gguf_store_add(search->found, strdup(repository), strdup(folder)),
-                          "%s has %d files or more; name one by its path", folder,
-                          GGUF_STORE_MAX_MODELS);
+                          "%s has %d files or more; name one by its path", folder, MAX_FILES);
         gguf_listed_model_free(&files.all);
         return 0;
     }

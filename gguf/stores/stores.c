@@ -301,51 +301,64 @@ int gguf_store_list(const struct gguf_store_access *access, const char *name,
 
 /* ---- names ---- */
 
-/* Print a name, unless it has bytes that a terminal obeys. */
-static void offer(FILE *stream, const char *word, const char *start, const char *name)
+/* Print a name that begins with `word`, without bytes that a terminal obeys. Returns if it did. */
+static bool offer(FILE *stream, const char *word, const char *start, const char *name)
 {
-    const size_t n = strlen(start);
+    char *whole = gguf_store_text("%s%s", start, name);
+    bool fits = whole && gguf_text_starts_with(whole, word);
 
-    for (const char *c = name; *c != '\0'; c++)
-        if ((unsigned char)*c <= ' ' || *c == 0x7f)
-            return;
-    if (strncmp(word, start, n) == 0 && strncmp(name, word + n, strlen(word + n)) == 0)
-        fprintf(stream, "%s%s\t\n", start, name);
+    for (const char *c = whole; fits && *c != '\0'; c++)
+        fits = (unsigned char)*c > ' ' && *c != 0x7f;
+    if (fits)
+        fprintf(stream, "%s\t\n", whole);
+    free(whole);
+    return fits;
 }
 
-void gguf_store_complete(const char *word, FILE *stream)
+/* Offer the models at a place, and those of a repository whose name is complete. */
+static bool offer_place(FILE *stream, const char *word, const struct gguf_store_places *places,
+                        const struct gguf_store_spot *place)
+{
+    struct gguf_model_list index = {0}, files = {0};
+    struct gguf_store_search search = {
+        .access = &gguf_direct_access, .root = place->root, .found = &files};
+    const int length = (int)(places->name - word);
+    char *start = gguf_store_text("%.*s%s", length, word, word[length - 1] == ':' ? "" : ":");
+    bool has_offered = false;
+
+    place->kind->index(&search, &index);
+    for (size_t i = 0; i < index.n_models && start; i++) {
+        const char *name = index.models[i].name;
+        const size_t n = strlen(name);
+
+        has_offered |= offer(stream, word, start, name);
+        if (strncmp(name, places->name, n) == 0 && places->name[n] == '/')
+            place->kind->load(&search, &index.models[i], NULL);
+    }
+    for (size_t i = 0; i < files.n_models && start; i++)
+        has_offered |= offer(stream, word, start, files.models[i].name);
+    free(start);
+    gguf_model_list_free(&files);
+    gguf_model_list_free(&index);
+    end_search(&search);
+    return has_offered;
+}
+
+bool gguf_store_complete(const char *word, FILE *stream)
 {
     struct gguf_store_places places;
+    bool has_offered = false;
 
-    if (!gguf_store_find_places(&gguf_direct_access, word, &places)) {
+    if (gguf_store_find_places(&gguf_direct_access, word, &places)) {
+        for (size_t i = 0; i < places.n; i++)
+            has_offered |= offer_place(stream, word, &places, &places.list[i]);
+    } else {
         for (size_t i = 0; i < GGUF_STORE_KINDS && word[0] != '\0'; i++)
             if (i == 0 || strcmp(gguf_store_kinds[i]->prefix, gguf_store_kinds[i - 1]->prefix) != 0)
                 offer(stream, word, "", gguf_store_kinds[i]->prefix);
-        return;
-    }
-    for (size_t i = 0; i < places.n; i++) {
-        struct gguf_model_list index = {0}, files = {0};
-        struct gguf_store_search search = {
-            .access = &gguf_direct_access, .root = places.list[i].root, .found = &files};
-        char *start = strndup(word, (size_t)(places.name - word));
-
-        places.list[i].kind->index(&search, &index);
-        for (size_t j = 0; j < index.n_models && start; j++) {
-            const char *name = index.models[j].name;
-            const size_t n = strlen(name);
-
-            offer(stream, word, start, name);
-            if (strncmp(name, places.name, n) == 0 && places.name[n] == '/')
-                places.list[i].kind->load(&search, &index.models[j], NULL);
-        }
-        for (size_t j = 0; j < files.n_models && start; j++)
-            offer(stream, word, start, files.models[j].name);
-        free(start);
-        gguf_model_list_free(&files);
-        gguf_model_list_free(&index);
-        end_search(&search);
     }
     gguf_store_free_places(&places);
+    return has_offered;
 }
 
 static bool is_same_file(void *user, const char *path)

@@ -46,8 +46,11 @@ int gguf_store_list(const struct gguf_store_access *access, const char *name,
  */
 char *gguf_store_roots(const char *name);
 
-/* Print the names of models that begin with `word`, a line "NAME\t" for each. */
-void gguf_store_complete(const char *word, FILE *stream);
+/*
+ * Print the names of models that begin with `word`, a line "NAME\t" for each. Returns true if there
+ * is one: no file can be meant.
+ */
+bool gguf_store_complete(const char *word, FILE *stream);
 
 /* Return the name of the model that has the file at `path` in a store, or NULL; to be freed. */
 char *gguf_store_name_of(const char *path);

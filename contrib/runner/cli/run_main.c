@@ -113,9 +113,8 @@ static int complete(int n_words, char **words)
     const int at = atoi(words[0]);
     const int expected = gguf_options_complete(&run_command_line, n_words, words, at, stdout);
 
-    if (expected == 2 && at > 0 && at < n_words)
-        gguf_store_complete(words[at], stdout);
-    return expected > 0;
+    return expected > 0 &&
+           !(expected == 2 && at > 0 && at < n_words && gguf_store_complete(words[at], stdout));
 }
 
 int main(int argc, char **argv)

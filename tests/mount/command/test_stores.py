@@ -125,6 +125,8 @@ class TestOllama(StoreTestCase):
         self.assertEqual(["ollama:tiny:1b", "ollama:tiny:2b"], self.complete("ollama:ti"))
         self.assertEqual(["ollama:hf.co/o/n:Q8_0"], self.complete("ollama:h"))
         self.assertEqual(["ollama:"], self.complete("ol"))
+        self.assertEqual(0, self.run_here("--complete", "1", "ollama:ti").status)  # names of files do not follow
+        self.assertEqual(1, self.run_here("--complete", "1", "ollama:x").status)
         self.assertEqual([f"ollama:{self.folder}/.ollama:tiny:2b"], self.complete(f"ollama:{self.folder}/.ollama:tiny:2"))
         result = self.run_here("--complete", "2", "--cat", "ollama:tiny:1b", "tensors.t")
         self.assertNotEqual("", result.out)
@@ -391,7 +393,8 @@ class TestImages(StoreTestCase):
             self.expect_refusal("hexadecimal", self.put_layout((kind, self.model, ""), digest=digest))
         self.expect_refusal("is missing", self.put_layout((kind, "sha512:" + "a" * 128, "")))
         spec = self.put_layout((kind, self.model, ""), name="../..\x1b[31m")
-        self.assertRegex(self.complete(spec + ":")[0], ":sha256:[0-9a-f]{64}$")
+        for word in (spec, spec + ":"):
+            self.assertRegex(self.complete(word)[0], ":sha256:[0-9a-f]{64}$")
         index = self.put_blob(b"{}", "image/blobs/sha256")  # an index that holds itself
         row = {"digest": index, "mediaType": "application/vnd.oci.image.index.v1+json"}
         for path in ("image/index.json", "image/blobs/sha256/" + index[7:]):
