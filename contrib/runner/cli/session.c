@@ -126,10 +126,14 @@ static int find_tree(struct run_session *session)
         if (status != EX_OK || !found)
             return status;
     }
-    gguf_listed_model_free(&stored);
+    if (stored.path && stored.n_shards == 0) { /* not the name, which may be that of a store */
+        found = stored.path;
+        stored.path = NULL;
+    }
     session->is_tree_private = true;
     status = run_private_mount_open(found ? found : model, &session->options->mount_options,
                                     &session->tree.fd);
+    gguf_listed_model_free(&stored);
     free(found);
     return status;
 }
