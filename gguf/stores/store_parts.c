@@ -205,7 +205,7 @@ void gguf_store_check_file(struct gguf_store_search *search, struct gguf_listed_
             *path = gguf_store_text("%s/%s", path_of_folder, name);
         }
     }
-    if (entry && path == &model->path)
+    if (entry && model->size_bytes == 0)
         model->file = entry->status;
     if (entry)
         model->size_bytes += entry->status.size_bytes;

@@ -124,6 +124,7 @@ class TestFixtures(StoreMountCase):
             with open(os.path.join(mountpoint, "models.json"), encoding="utf-8") as file:
                 models = json.load(file)
             self.assertEqual(folders, {row["name"] for row in models})
+            self.assertEqual([], [row["name"] for row in models if not row["error"] and not row["modified"]])
             for row in models:
                 names = os.listdir(os.path.join(mountpoint, row["name"]))
                 self.assertIn("error.txt" if row["error"] else "model.gguf", names)
