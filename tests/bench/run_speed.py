@@ -10,11 +10,16 @@ table takes an hour; these variables choose and shorten:
     LLAMA_BENCH=path/to/llama-bench   compare with llama.cpp
     IK_BENCH=path/to/llama-bench      compare with ik_llama.cpp
     BENCH_RUN_TYPES=Q4_0,mamba2       only these models
-    BENCH_RUN_TOKENS=512,32           tokens of the prompt, and tokens generated
+    BENCH_RUN_TOKENS=512,32           tokens of the prompt, and tokens generated; 512,32@4096: after
+                                      a context of 4096, with the peers' flash attention
     BENCH_RUN_THREADS=2               threads of all programs; default: one per processor
     BENCH_RUN_ROUNDS=3                rounds
     BENCH_RUN_SIZES="layers=2"        other sizes of the models, see build/make-run-model
     BENCH_RUN_VOCABULARY=model.gguf   the tokenizer for drafts, of at most 32,000 tokens
+    BENCH_BUSY=yes                    measure on a busy machine as well
+
+It ends without a table while other programs or the host take more than 5 % of the processors, and
+if the rounds of a program differ by more than 5 %.
 
 The rows "drafts" show text generated with drafts and without, see bench_drafts.c and draft_texts.py.
 """
@@ -29,7 +34,8 @@ import time
 
 import draft_texts
 import mounts
-from environment import listed, processor
+from environment import (compiler, describe_peer, listed, processor, processor_times, refuse_load,
+                         refuse_spread, refuse_stolen)
 from table import Table
 
 RUNNER = os.path.join(mounts.BUILD, "ggufs-run")
@@ -85,15 +91,20 @@ def make_model(table, name, sizes):
     return path
 
 
+def numbers(tokens):
+    """Returns the numbers of tokens of the prompt and of the text, as words."""
+    return tokens.partition("@")[0].split(",")
+
+
 def run_ours(model, tokens, threads):
     return json.loads(output_of([RUNNER, "--bench", tokens, "-t", threads, "--json", model]))
 
 
 def run_peer(program, model, tokens, threads):
     """Run a llama-bench. Returns tokens per second, as {"prompt": ..., "text": ...}."""
-    n_prompt, n_text = tokens.split(",")
+    (n_prompt, n_text), depth = numbers(tokens), tokens.partition("@")[2]
     tests = json.loads(output_of([program, "-m", model, "-p", n_prompt, "-n", n_text, "-t", threads,
-                                  "-r", "1", "-o", "json"]))
+                                  *(["-d", depth, "-fa", "1"] if depth else []), "-r", "1", "-o", "json"]))
     return {"text" if test["n_gen"] > 0 else "prompt": test["avg_ts"] for test in tests}
 
 
@@ -115,10 +126,13 @@ def measure(table, name, model, tokens, threads, peers):
 
 
 def add_speeds(table, name, tokens, ours, theirs):
-    for test, n_tokens in zip(("prompt", "text"), tokens.split(",")):
+    for test, n_tokens in zip(("prompt", "text"), numbers(tokens)):
         if int(n_tokens) == 0:
             continue
         speeds = [result[test]["tokens_per_second"] for result in ours]
+        for who, figures in [("ggufs-run", speeds), *((peer, [result[test] for result in results])
+                                                      for peer, results in theirs.items())]:
+            refuse_spread(figures, f"{name}, {test} of {who}")
         what = f"{test} of {n_tokens}"
         if not theirs:
             table.row(what, speeds, None, "tok/s")
@@ -155,6 +169,9 @@ def add_others(table, model, threads, ours):
         table.row(f"first token, {what}", [first_token(model, is_cold) for _ in ours], None, "s")
     for what, member in (("anonymous memory", "anonymous_bytes"), ("all memory", "total_bytes")):
         table.row(what, [result["memory"][member] * 1e-6 for result in ours], None, "MB")
+    table.row("weights in huge pages", [100 * result["memory"]["huge_page_bytes"] / result["weights_bytes"]
+                                        for result in ours], None, "%")
+    table.line(f"kernels: {ours[0]['kernels']}")
 
 
 def write_ids(path, text, vocabulary):
@@ -197,14 +214,21 @@ def main():
              if os.environ.get(variable)}
     table = Table(int(os.environ.get("BENCH_RUN_ROUNDS", "3")))
 
+    refuse_load()
     table.line(f"{processor()}, {n_processors} processors, Linux {platform.release()}; {threads} "
                f"threads, {table.rounds} rounds")
+    table.line(f"ggufs-run: {compiler(RUNNER)}")
+    for peer, program in peers.items():
+        built, flaws = describe_peer(program)
+        table.line(f"{peer}: {built}" + (f"\nNOT ITS BEST FORM: {flaws}" if flaws else ""))
     for name in names:
         try:
+            before = processor_times()
             model = make_model(table, name, sizes)
             ours, theirs = measure(table, name, model, tokens, threads, peers)
         except Failure as failure:
             sys.exit(str(failure))
+        refuse_stolen(before, name)
         table.section(f"{name}, {os.path.getsize(model) / 1e9:.2f} GB", base="peer" if peers else "")
         add_speeds(table, name, tokens, ours, theirs)
         add_others(table, model, threads, ours)

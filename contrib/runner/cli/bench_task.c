@@ -2,6 +2,7 @@
 #include "contrib/runner/cli/tasks.h"
 #include "contrib/runner/compute/thread_pool.h"
 #include "contrib/runner/sampling/xoshiro.h"
+#include "dequant/kernels.h"
 
 #include <errno.h>
 #include <math.h>
@@ -149,6 +150,7 @@ static void add_row(const char *name, uint32_t n, const struct rates *rates)
 
 static int print_json(const struct bench *bench, const char *architecture)
 {
+    const char *kernels = dequant_chosen_kernels()->name;
     const struct run_session *session = bench->session;
     const struct run_options *options = session->options;
 
@@ -159,6 +161,7 @@ static int print_json(const struct bench *bench, const char *architecture)
     run_json_integer("threads", bench->n_threads);
     run_json_integer("batch", options->n_batch);
     run_json_integer("depth", options->bench_depth);
+    run_json_string("kernels", kernels, strlen(kernels));
     run_json_number("load_seconds", session->load_seconds);
     run_json_integer("repetitions", N_REPETITIONS);
     add_row("prompt", options->bench_prompt, &bench->prompt);
