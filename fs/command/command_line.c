@@ -369,7 +369,7 @@ const struct gguf_option_table fs_command_line = {
     .program = "ggufs",
     .rows = rows,
     .n_rows = sizeof rows / sizeof *rows,
-    .usage = "usage: ggufs [options] MODEL MOUNTPOINT\n"
+    .usage = "usage: ggufs [options] MODEL... MOUNTPOINT\n"
              "       ggufs --info [--json] [--layers] [-c N] [--cache-type TYPE] MODEL...\n"
              "       ggufs --list [--json] MODEL [PATH...]\n"
              "       ggufs --cat PATH... MODEL\n"

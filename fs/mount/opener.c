@@ -2,6 +2,7 @@
 
 #include "fs/mount/descriptors.h"
 #include "fs/mount/sandbox.h"
+#include "gguf/support/arrays.h"
 #include "gguf/support/shard_names.h"
 
 #include <errno.h>
@@ -113,17 +114,20 @@ static bool write_all(int descriptor, const void *bytes, size_t n_bytes)
 static int write_folder(const struct gguf_folder *folder)
 {
     const int descriptor = memfd_create("folder", MFD_CLOEXEC);
-    bool is_written =
-        write_all(descriptor, folder->entries, folder->n_entries * sizeof *folder->entries);
+    struct gguf_buffer names = {0};
+    int result = 0;
 
-    for (size_t i = 0; is_written && i < folder->n_entries; i++)
-        is_written =
-            write_all(descriptor, folder->entries[i].name, strlen(folder->entries[i].name) + 1);
-    if (is_written)
-        return descriptor;
-    if (descriptor >= 0)
+    for (size_t i = 0; result == 0 && i < folder->n_entries; i++)
+        result =
+            gguf_buffer_add(&names, folder->entries[i].name, strlen(folder->entries[i].name) + 1);
+    if (result == 0 &&
+        (!write_all(descriptor, folder->entries, folder->n_entries * sizeof *folder->entries) ||
+         !write_all(descriptor, names.bytes, names.length)))
+        result = -ENOMEM;
+    gguf_buffer_free(&names);
+    if (result < 0 && descriptor >= 0)
         close(descriptor);
-    return -ENOMEM;
+    return result < 0 ? result : descriptor;
 }
 
 static bool reply(int socket, struct root *roots, enum request request, const char *path)

@@ -168,7 +168,7 @@ class TestUsage(CommandTestCase):
             result = self.run_ggufs(*arguments)
             self.assert_status(EX_OK, result)
             self.assertEqual("", result.err)
-            self.assertTrue(result.out.startswith("usage: ggufs [options] MODEL MOUNTPOINT\n"),
+            self.assertTrue(result.out.startswith("usage: ggufs [options] MODEL... MOUNTPOINT\n"),
                             result)
 
     def test_version(self):
