@@ -118,8 +118,7 @@ static int write_texts(struct fs_model_set *set, struct fs_opened **unused)
     return 0;
 }
 
-/* List all models anew, unless another thread has done so since this was called. */
-static int list_anew(struct fs_model_set *set)
+int fs_model_set_refresh(struct fs_model_set *set)
 {
     struct gguf_model_list list = {0};
     struct fs_listing listing = {0};
@@ -291,7 +290,7 @@ int fs_model_set_find(struct fs_model_set *set, uint32_t folder, const char *nam
         found = path[0] != '\0' ? find_path(set, path) : set->by_id[FS_MODELS_ROOT];
         if (!found || (!found->is_folder && !is_up_to_date(set, found))) {
             pthread_mutex_unlock(&set->lock);
-            result = list_anew(set);
+            result = fs_model_set_refresh(set);
             pthread_mutex_lock(&set->lock);
             found = find_path(set, path);
         }
@@ -309,7 +308,7 @@ int fs_model_set_list(struct fs_model_set *set, uint32_t folder, uint32_t **ids,
 {
     const struct fs_entry *entry;
     char *path = NULL;
-    int result = list_anew(set);
+    int result = fs_model_set_refresh(set);
 
     *ids = NULL;
     *n = 0;
@@ -356,7 +355,7 @@ int fs_model_set_make(const struct fs_set_calls *calls, struct fs_model_set **ou
     pthread_mutex_init(&set->listing, NULL);
     pthread_mutex_init(&set->lock, NULL);
     pthread_cond_init(&set->changed, NULL);
-    return list_anew(set);
+    return fs_model_set_refresh(set);
 }
 
 void fs_model_set_free(struct fs_model_set *set)

@@ -53,6 +53,9 @@ struct fs_set_entry {
 /* Describe an id. Returns 0, or -ESTALE if it is gone. */
 int fs_model_set_describe(struct fs_model_set *set, uint32_t id, struct fs_set_entry *entry);
 
+/* List all models anew, unless another thread has begun to since this was called. */
+int fs_model_set_refresh(struct fs_model_set *set);
+
 /* Find a name in a folder, also ".." and "."; lists anew if it must. 0, -ENOENT, or others. */
 int fs_model_set_find(struct fs_model_set *set, uint32_t folder, const char *name, uint32_t *id);
 

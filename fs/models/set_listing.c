@@ -61,6 +61,23 @@ static int add_folders(struct fs_listing *listing, const char *path, const char 
     return result;
 }
 
+/* Return true for the names of the files at the root. */
+static bool is_reserved(const char *name)
+{
+    return strcmp(name, "models.tsv") == 0 || strcmp(name, "models.json") == 0;
+}
+
+static int rename_entry(struct fs_entry *entry, size_t number)
+{
+    char *name;
+
+    if (asprintf(&name, "%s~%zu", entry->model.name, number) < 0)
+        return -ENOMEM;
+    free(entry->model.name);
+    entry->model.name = name;
+    return 0;
+}
+
 /* Give models of one name different ones, NAME~2 …, and drop second folders of one name. */
 static int separate(struct fs_listing *listing)
 {
@@ -75,18 +92,15 @@ static int separate(struct fs_listing *listing)
         for (size_t i = 0; i < listing->n; i++) {
             struct fs_entry *entry = listing->entries[i];
             const struct fs_entry *first = n > 0 ? listing->entries[n - n_equal] : NULL;
-            char *name;
 
             if (!first || strcmp(first->model.name, entry->model.name) != 0) {
                 n_equal = 1;
             } else if (entry->is_folder) {
                 fs_set_free_entry(entry);
                 continue;
-            } else if (asprintf(&name, "%s~%zu", entry->model.name, ++n_equal) < 0) {
+            } else if (rename_entry(entry, ++n_equal) < 0) {
                 return -ENOMEM;
             } else {
-                free(entry->model.name);
-                entry->model.name = name;
                 is_clash = true;
             }
             listing->entries[n++] = entry;
@@ -163,6 +177,8 @@ int fs_set_make_listing(struct gguf_model_list *list, struct fs_listing *listing
                              n > 0 ? listing->entries[n - 1]->model.name : "");
         if (result == 0)
             result = add_entry(listing, &list->models[i], false);
+        if (result == 0 && is_reserved(listing->entries[listing->n - 1]->model.name))
+            result = rename_entry(listing->entries[listing->n - 1], 2);
     }
     if (result == 0)
         result = separate(listing);

@@ -69,12 +69,12 @@ static void answer_open(struct fs_slow_request *slow)
     info->fh = (uintptr_t)image;
     /*
      * The kernel neither caches slow files nor reads them ahead: it does not report that the reader
-     * of a cached file was interrupted.
+     * of a cached file was interrupted. A list of models may have grown since the kernel was told
+     * its size.
      */
-    info->direct_io = server->direct_io || fs_image_is_slow(image);
+    info->direct_io = server->direct_io || !shown->is_lasting || fs_image_is_slow(image);
     /* After a change, the kernel drops its cache of this file before the first read. */
-    info->keep_cache =
-        !fs_changes_notice(&shown->changes) && server->keep_cache && shown->is_lasting;
+    info->keep_cache = !fs_changes_notice(&shown->changes) && server->keep_cache;
     info->noflush = 1;
     result = fuse_reply_open(slow->request, info);
     /* If the reader was interrupted, there will be no release. */

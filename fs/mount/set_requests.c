@@ -1,6 +1,7 @@
 #include "fs/mount/set_requests.h"
 
 #include "fs/mount/inodes.h"
+#include "gguf/support/strings.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -39,14 +40,17 @@ static int describe(const struct fs_server *server, uint32_t id, struct fs_set_e
     return result;
 }
 
-/* Find a file at the root. Returns 0 or a negative errno. */
+/* Find a file at the root, as of now. Returns 0 or a negative errno. */
 static int find_file(fuse_req_t request, const char *name, struct fuse_entry_param *param)
 {
     struct fs_server *server = fs_server_of(request);
-    struct fs_shown *shown;
-    fs_node_index node;
-    int result = fs_enter(server, FUSE_ROOT_ID, &shown);
+    struct fs_shown *shown = NULL;
+    fs_node_index node = FS_NO_NODE;
+    int result =
+        gguf_text_starts_with(name, "models.") ? fs_model_set_refresh(server->set) : -ENOENT;
 
+    if (result == 0)
+        result = fs_enter(server, FUSE_ROOT_ID, &shown);
     if (result < 0)
         return result;
     node = fs_nodes_find(&shown->tree->nodes, FS_ROOT, name);

@@ -12,6 +12,9 @@
 /* No collection has more; a walk ends there. */
 enum { MAX_MODELS = 200000, MAX_FOLDERS = 100000, MAX_DEPTH = 32 };
 
+/* Names of directories: the system's 255 bytes, less what tells equal ones apart. */
+enum { MAX_NAME_BYTES = 245 };
+
 struct walk {
     const struct gguf_store_access *access;
     struct gguf_model_list *list;
@@ -232,6 +235,7 @@ static int add_model(const struct walk *walk, const char *folder, const char *sh
     int result = -ENOMEM;
 
     escaped[gguf_escape(entry->name, length < 256 ? length : 255, escaped)] = '\0';
+    escaped[MAX_NAME_BYTES] = '\0';
     if (asprintf(&path, "%s/%s", folder, entry->name) >= 0 &&
         asprintf(&full, "%s%s%s", shown, shown[0] != '\0' ? "/" : "", escaped) >= 0)
         result = gguf_model_list_add(
@@ -252,6 +256,8 @@ static int walk_below(struct walk *walk, const char *path, const char *shown, co
     char *below = NULL, *shown_below = NULL, *escaped = gguf_escaped(name), *error;
     int result = -ENOMEM;
 
+    if (escaped && strlen(escaped) > MAX_NAME_BYTES)
+        escaped[MAX_NAME_BYTES] = '\0';
     if (escaped && asprintf(&below, "%s/%s", path, name) >= 0 &&
         asprintf(&shown_below, "%s%s%s", shown, shown[0] != '\0' ? "/" : "", escaped) >= 0)
         result = walk_folder(walk, below, shown_below, depth + 1);

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import socket
+import subprocess
 import threading
 
 import mounting
@@ -42,9 +43,10 @@ class ManyTestCase(mounting.MountTestCase):
         """Put a whole file in its place, as downloads end."""
         path = os.path.join(self.models, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path + ".new", "wb") as file:
+        new = os.path.join(self.models, ".new")
+        with open(new, "wb") as file:
             file.write(data)
-        os.rename(path + ".new", path)
+        os.rename(new, path)
         return path
 
     def at(self, *names):
@@ -141,6 +143,32 @@ class TestFolders(ManyTestCase):
         self.assert_opens("models/a")
         self.assert_opens("other/a")
 
+    def test_a_store(self):
+        """A store named without a model has all of its models."""
+        self.put("pub/repo/a.gguf", model())
+        self.put("pub/other/b.gguf", b"no model")
+        store = f"lmstudio:{self.models}"
+        self.mount(store)
+        rows = [line.split("\t") for line in self.read("models.tsv").decode().splitlines()[1:]]
+        self.assertEqual(2, len(rows))
+        self.assert_opens(next(row[0] for row in rows if row[4].endswith("a.gguf")))
+        self.put("pub/repo/c-Q8_0.gguf", model(value=b"8888"))
+        rows = [line.split("\t") for line in self.read("models.tsv").decode().splitlines()[1:]]
+        self.assert_opens(next(row[0] for row in rows if row[4].endswith("c-Q8_0.gguf")), b"8888")
+
+    def test_long_and_reserved_names(self):
+        long = "x" * 249
+        for name in (f"{long}.gguf", f"{long[:-1]}y.gguf", "\n" * 100 + ".gguf", "models.tsv.gguf"):
+            self.put(name, model())
+        self.mount(self.models)
+        names = self.names()
+        self.assertEqual(6, len(set(names)))
+        self.assertIn("models.tsv~2", names)
+        for name in names:
+            if name not in ("models.tsv", "models.json"):
+                self.assertTrue(os.listdir(self.at(name)), name)
+        self.assertEqual(5, len(self.read("models.tsv").splitlines()))
+
     def test_clashes(self):
         """Two models of one name are both there, and a folder keeps its name."""
         for name, value in (("a.gguf", b"1111"), ("a.GGUF", b"2222"), ("f.gguf", b"3333"), ("f/x.gguf", b"4444")):
@@ -197,8 +225,10 @@ class TestChanges(ManyTestCase):
         os.remove(os.path.join(self.models, "a.gguf"))
         with self.assertRaises(FileNotFoundError):
             os.stat(self.at("a"))
+        self.put("e.gguf", model())
+        self.assertIn(b"e.gguf", self.read("models.tsv"))
         self.assertNotIn(b"a.gguf", self.read("models.tsv"))
-        self.assertEqual(["b", "c", "models.json", "models.tsv", "sub"], self.names())
+        self.assertEqual(["b", "c", "e", "models.json", "models.tsv", "sub"], self.names())
 
     def test_changed(self):
         """Handles of the old model fail or read the old file; the directory shows the new one."""
@@ -320,14 +350,15 @@ class TestFaults(ManyTestCase):
         self.assertEqual(3, len(self.read("models.tsv").splitlines()))
 
     def test_permissions(self):
-        if os.geteuid() == 0:
-            self.skipTest("root reads everything")
+        """Also for root, if it has not the right to read everything."""
+        command = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
         closed = self.put("closed.gguf", model())
         self.put("folder/x.gguf", model())
         os.chmod(closed, 0)
         os.chmod(os.path.join(self.models, "folder"), 0)
         self.addCleanup(os.chmod, os.path.join(self.models, "folder"), 0o755)
-        self.mount(self.models)
+        subprocess.run([*command, mounting.BINARY, *mounting.MOUNT_OPTIONS, self.models, self.mountpoint],
+                       check=True, timeout=mounting.DEADLINE)
         self.assert_error("closed", "Permission denied")
         self.assert_error("folder", "the folder cannot be listed: Permission denied")
         os.chmod(closed, 0o644)
