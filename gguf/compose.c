@@ -328,6 +328,8 @@ static int locate(const struct gguf_piece *piece, uint64_t *skip, uint64_t *n_by
     const struct gguf_tensor *tensor = piece->of.tensor;
     uint64_t end, end_bytes;
 
+    if (!tensor->type)
+        return fail_piece(piece, "its type is unknown", report);
     if (__builtin_add_overflow(piece->first, piece->n_elements, &end) || end > tensor->n_elements)
         return fail_piece(piece, "the tensor has fewer", report);
     if (piece->of.type != tensor->type && !dequant_is_decodable(tensor->type))
@@ -383,7 +385,8 @@ static int place_stored(struct gguf_composition *composition, struct gguf_tensor
         return 0;
     if (add_origin(composition, piece->of.model, &first_file) < 0)
         return fail_memory(report);
-    if (from->type && locate(piece, &skip, &n_bytes, report) < 0)
+    if ((from->type || piece->first > 0 || piece->n_elements < from->n_elements) &&
+        locate(piece, &skip, &n_bytes, report) < 0)
         return -EINVAL;
     tensor->big_endian = from->big_endian;
     tensor->file_index = first_file + from->file_index;

@@ -153,12 +153,32 @@ static struct gguf_edit_type type_of_json(const cJSON *json)
     return type;
 }
 
+/* Add the steps of an option: a text, or an array of them. */
+static int add_steps(struct gguf_edits *edits, const cJSON *member, struct gguf_report *report)
+{
+    const cJSON *value = cJSON_IsArray(member) ? member->child : member;
+    int result = 0;
+
+    for (; result == 0 && value; value = value == member ? NULL : value->next)
+        result = cJSON_IsString(value)
+                     ? gguf_surgery_add(&edits->surgery, member->string, value->valuestring, report)
+                     : -ENOENT;
+    if (result == -ENOENT)
+        return gguf_error(report, GGUF_RULE_EDIT, -EINVAL,
+                          gguf_at_key(string_of(member->string), GGUF_NO_OFFSET),
+                          "it is no option with a text or an array of texts that a file of edits "
+                          "may hold");
+    return result;
+}
+
 static int add_member(struct gguf_edits *edits, const cJSON *member, struct gguf_report *report)
 {
     const cJSON *value = member;
     struct gguf_edit *edit;
     int result;
 
+    if (gguf_text_starts_with(member->string, "--"))
+        return add_steps(edits, member, report);
     for (const cJSON *other = member->next; other; other = other->next) {
         if (strcmp(other->string, member->string) == 0)
             return gguf_error(report, GGUF_RULE_EDIT, -EINVAL,
@@ -200,6 +220,7 @@ void gguf_edits_free(struct gguf_edits *edits)
         cJSON_Delete(edits->list[i].value);
     }
     free(edits->list);
+    gguf_surgery_free(&edits->surgery);
     *edits = (struct gguf_edits){0};
 }
 
@@ -349,13 +370,14 @@ static int set(const struct gguf_edit *edit, struct gguf_model *model, struct gg
     return 0;
 }
 
-int gguf_edits_apply(const struct gguf_edits *edits, struct gguf_model *model,
+int gguf_edits_apply(const struct gguf_edits *edits, struct gguf_model **edited,
                      struct gguf_report *report)
 {
-    int result = 0;
+    int result = gguf_surgery_apply(&edits->surgery, edited, report);
+    struct gguf_model *model = *edited;
 
-    if (edits->count == 0)
-        return 0;
+    if (edits->count == 0 || result < 0)
+        return result;
     model->is_current = false;
     for (size_t i = 0; result == 0 && i < edits->count; i++) {
         const struct gguf_edit *edit = &edits->list[i];

@@ -1,6 +1,7 @@
 /*
- * Edits of a model's metadata: keys to set and to remove. They are parsed before a model is opened
- * and applied to it right after that, before any thread reads it. No file is written.
+ * Edits of a model: steps on its tensors, see gguf/surgery.h, then keys to set and to remove. They
+ * are parsed before a model is opened and applied to it right after that, before any thread reads
+ * it. No file is written.
  *
  * The functions return 0 or a negative errno with the reason in `report`.
  */
@@ -8,6 +9,7 @@
 
 #include "gguf/edit_values.h"
 #include "gguf/model.h"
+#include "gguf/surgery.h"
 
 #include <stddef.h>
 
@@ -27,6 +29,7 @@ struct gguf_edit {
 struct gguf_edits {
     struct gguf_edit *list;
     size_t count;
+    struct gguf_surgery surgery; /* done before them */
 };
 
 /*
@@ -47,18 +50,20 @@ int gguf_edits_unset(struct gguf_edits *edits, const char *key, struct gguf_repo
 
 /*
  * Add the edits of a JSON object with a member for each key: null to remove it, a value, or
- * {"type": TYPE, "value": VALUE}. A number without a type requires that the model has the key.
- * `json` has length_bytes bytes, followed by a NUL; `place` is its name in errors.
+ * {"type": TYPE, "value": VALUE}; or for an option of gguf_surgery_add(), "--drop", with its value
+ * or an array of values. A number without a type requires that the model has the key. `json` has
+ * length_bytes bytes, followed by a NUL; `place` is its name in errors.
  */
 int gguf_edits_add_json(struct gguf_edits *edits, const char *json, size_t length_bytes,
                         const char *place, struct gguf_report *report);
 
 /*
- * Apply the edits in their order. The model keeps no pointer to them. It is an error to remove a
+ * Apply the edits in their order. Steps on tensors replace *model, see gguf_surgery_apply(). The
+ * model keeps no pointer to them. It is an error to remove a
  * key that is not there, to give a key another type than it has, to add one without a type, or to
  * make a model that gguf_open() would refuse.
  */
-int gguf_edits_apply(const struct gguf_edits *edits, struct gguf_model *model,
+int gguf_edits_apply(const struct gguf_edits *edits, struct gguf_model **model,
                      struct gguf_report *report);
 
 void gguf_edits_free(struct gguf_edits *edits);

@@ -52,7 +52,8 @@ static const struct gguf_rule_text texts[GGUF_N_RULES] = {
         {"zip", "The directory of the ZIP file is missing, or contradicts itself or the file.",
          DOWNLOAD_AGAIN " If they are equal, unpack the model with unzip -o or 7z "
                         "and name the unpacked file."},
-    [GGUF_RULE_SEVERAL_MODELS] = {"several-models", "The ZIP file or tar archive holds several models.",
+    [GGUF_RULE_SEVERAL_MODELS] = {"several-models",
+                                  "The ZIP file or tar archive holds several models.",
                                   "Choose one with the -o offset= and size= that the notes give."},
 
     [GGUF_RULE_VERSION] = {"version", "The version of the format is unknown.",
@@ -246,6 +247,11 @@ static const struct gguf_rule_text texts[GGUF_N_RULES] = {
     [GGUF_RULE_EDIT] = {"edit", "An edit of the metadata cannot be made.",
                         "Correct the value of --set, --unset or --edits; ggufs(1), EDITS, gives "
                         "their form."},
+    [GGUF_RULE_COMPOSITION] = {"composition",
+                               "The tensors cannot be put together as the options say, or a key "
+                               "was changed to go with them.",
+                               "Correct the option that the message is about; ggufs(1), TENSORS, "
+                               "gives their forms. --set changes a key afterwards."},
     [GGUF_RULE_SPLIT] = {"split", "The model cannot be divided as -o split= says.",
                          "Choose a larger size, or mount without -o split=."},
     [GGUF_RULE_FILE_NAMES] = {"file-names", "Two files of the tree would have one name.",

@@ -84,6 +84,7 @@ enum gguf_rule {
 
     /* what the user asks for */
     GGUF_RULE_EDIT,
+    GGUF_RULE_COMPOSITION,
     GGUF_RULE_SPLIT,
     GGUF_RULE_FILE_NAMES,
 

@@ -195,6 +195,8 @@ int fs_arguments_assign(const struct gguf_option_table *table, struct fs_options
 
     switch (options->command) {
     case FS_MOUNT:
+        if (options->dry_run && options->line.n_words == 1)
+            return assign_models(table, options);
         return assign_mount(table, options);
     case FS_INFO:
     case FS_CHECK:

@@ -60,7 +60,7 @@ static int check_model(const struct fs_options *options, struct fs_input *input)
     struct gguf_model *model;
 
     if (fs_parse_input(options, input, &model, &report) == 0) {
-        if (gguf_edits_apply(&options->edits, model, &report) == 0)
+        if (gguf_edits_apply(&options->edits, &model, &report) == 0)
             fs_check_model(model, &report);
         if (options->data) {
             gguf_progress_start(&check.progress, input->path);

@@ -1,7 +1,7 @@
 #include "fs/command/command_line.h"
 
 #include "fs/command/arguments.h"
-#include "fs/command/edit_file.h"
+#include "fs/command/edit_options.h"
 #include "fs/command/options.h"
 #include "fs/command/terminal.h"
 #include "fs/mount/events.h"
@@ -10,7 +10,9 @@
 #include "gguf/support/keyed_hash.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -76,50 +78,6 @@ static int take_type(void *target, const struct gguf_option_use *use)
         return 0;
     fs_print_error("option %s=%s: %s", use->shown, use->value, report.first_error.message);
     return -EINVAL;
-}
-
-/* Print why an edit was refused, and the remedy if a comma may have cut the value. */
-static int refuse_edit(const struct gguf_option_use *use, const struct gguf_report *report)
-{
-    const bool is_cut = use->has_successor && use->option->names[0] != '-';
-
-    fs_print_error("%s: %s%s", use->shown, report->first_error.message,
-                   is_cut
-                       ? " (a comma ends the value: write it as \\, or use --set, which needs no "
-                         "escaping)"
-                       : "");
-    return report->first_error.code;
-}
-
-static int take_set(void *target, const struct gguf_option_use *use)
-{
-    struct fs_options *options = target;
-    const bool is_word = use->option->names[0] == '-';
-    struct gguf_report report = {0};
-    const int result = is_word ? fs_edit_set(use->value, &options->edits, &report)
-                               : gguf_edits_set(&options->edits, use->value, &report);
-
-    return result < 0 ? refuse_edit(use, &report) : 0;
-}
-
-static int take_unset(void *target, const struct gguf_option_use *use)
-{
-    struct fs_options *options = target;
-    struct gguf_report report = {0};
-
-    if (gguf_edits_unset(&options->edits, use->value, &report) == 0)
-        return 0;
-    return refuse_edit(use, &report);
-}
-
-static int take_edits(void *target, const struct gguf_option_use *use)
-{
-    struct fs_options *options = target;
-    struct gguf_report report = {0};
-
-    if (fs_edit_file_read(use->value, &options->edits, &report) == 0)
-        return 0;
-    return refuse_edit(use, &report);
 }
 
 /* ---- mounting ---- */
@@ -219,8 +177,6 @@ static const struct gguf_option rows[] = {
 
     HEADING("Options of commands"),
     {"--json", NULL, "print JSON, an object per line, instead of text", SET(ON, json), FOR(FACTS)},
-    {"--layers", NULL, "with --info: print types and bytes of each layer", SET(ON, layers),
-     FOR(BIT(FS_INFO))},
     {"-c --ctx-size", "N", "with --info: tokens of context, for the memory that the model takes",
      SET(UINT32, cache.n_context), RANGE(1, INT32_MAX), FOR(BIT(FS_INFO))},
     {"--cache-type", "TYPE", "with --info: type of keys and values", SET(CHOICE, cache.type),
@@ -248,24 +204,42 @@ static const struct gguf_option rows[] = {
 
     HEADING("What the tree shows"),
     {"--set", "KEY=[TYPE:]VALUE", "set a metadata key; a new one needs its TYPE",
-     CALL(take_set), FOR(MODELS)},
-    {"--unset", "KEY", "remove a metadata key", CALL(take_unset), FOR(MODELS)},
-    {"--edits", "FILE", "set and remove keys as a JSON file says", CALL(take_edits),
+     CALL(fs_take_set), FOR(MODELS)},
+    {"--unset", "KEY", "remove a metadata key", CALL(fs_take_unset), FOR(MODELS)},
+    {"--edits", "FILE", "set keys and edit tensors as a JSON file says", CALL(fs_take_edits),
      FOR(MODELS)},
+    {"--layers", "LIST", "keep these layers; without LIST, with --info: a line per layer",
+     CALL(fs_take_layers), FOR(MODELS), .fits = fs_is_list},
+    {"--experts", "LIST", "keep these experts; @FILE has a list per layer", CALL(fs_take_step),
+     FOR(MODELS)},
+    {"--drop", "PATTERN", "leave out tensors; vision, mtp: those parts", CALL(fs_take_step),
+     FOR(MODELS)},
+    {"--add", "FILE:PATTERN", "take tensors of another model; =TO renames them", CALL(fs_take_step), FOR(MODELS)},
+    {"--rename", "FROM=TO", "rename tensors", CALL(fs_take_step), FOR(MODELS)},
+    {"--fuse", "KIND", "join tensors: gate_up_exps, qkv or ffn_gate_up", CALL(fs_take_step),
+     FOR(MODELS)},
+    {"--unfuse", "KIND", "divide joined tensors", CALL(fs_take_step), FOR(MODELS)},
+    {"--shards", "N", "add split/: the model in N files, of a SIZE, or one per tensor",
+     CALL(fs_take_shards), FOR(TREES)},
+    {"--small-first", "SIZE", "tensors below SIZE are in the first shard",
+     SET(BYTES, split.small_bytes), .least = 1, FOR(TREES)},
+    {"--dry-run", NULL, "print a summary and the tensors of the tree, and end", SET(ON, dry_run),
+     FOR(MOUNT | BIT(FS_CAT) | BIT(FS_EXTRACT))},
     {"export", "TYPE", "type of weights in model.gguf: stored, f32, f16, bf16, q8_0, q4_0",
      SET(CHOICE, export), .least = FS_EXPORT_STORED, .choice_at = fs_export_choice_at, FOR(TREES),
      .without_value = "; to export the mount by NFS, no option is needed"},
     {"dtype", "TYPE", "number type in safetensors files: f32, f16 or bf16", SET(CHOICE, dtype),
      .choices = dtypes, FOR(TREES)},
-    {"split", "SIZE", "add split/: the model in files of up to SIZE", SET(BYTES, split_bytes),
+    {"split", "SIZE", "add split/: the model in files of up to SIZE", SET(BYTES, split.limit_bytes),
      .least = 1, FOR(TREES)},
     {"hf_shard", "SIZE", "divide the weights in hf/ into files of up to SIZE",
      SET(BYTES, hf_shard_bytes), .least = 1, FOR(TREES)},
     {"subdir", "PATH", "mount this directory of the tree instead of its root",
      CALL(take_subdir), FOR(MOUNT)},
-    {"set", "KEY=[TYPE:]VALUE", "the same as --set, with commas escaped", CALL(take_set),
+    {"set", "KEY=[TYPE:]VALUE", "the same as --set, with commas escaped", CALL(fs_take_set),
      FOR(MODELS)},
-    {"unset", "KEY", "the same as --unset", CALL(take_unset), FOR(MODELS)},
+    {"unset", "KEY", "the same as --unset", CALL(fs_take_unset), FOR(MODELS)},
+    {"edits", "FILE", "the same as --edits", CALL(fs_take_edits), FOR(MODELS)},
 
     HEADING("How MODEL is read"),
     {"partial", NULL, "accept a MODEL that is still being downloaded", SET(ON, open.partial),
@@ -400,6 +374,32 @@ static int check_mount(const struct fs_mount_options *mount)
     return 0;
 }
 
+/* Check the options for the tree, and let --dry-run print instead. */
+static int check_tree(struct fs_options *options)
+{
+    static const char *shown[] = {"summary.txt", "tensors.tsv"};
+    struct gguf_report report = {0};
+    char size[24];
+
+    if (options->layers && options->command != FS_INFO) {
+        fs_print_error("option --layers needs a value: --layers LIST, for instance 0-9,12");
+        return -EINVAL;
+    }
+    if (options->split.small_bytes > 0 && options->split.limit_bytes == 0) {
+        fs_print_error("--small-first needs --shards");
+        return -EINVAL;
+    }
+    if (options->dry_run) {
+        options->command = FS_CAT;
+        options->paths = shown;
+        options->n_paths = 2;
+    }
+    snprintf(size, sizeof size, "%" PRIu64, options->split.small_bytes);
+    return options->split.small_bytes == 0
+               ? 0
+               : gguf_surgery_add(&options->edits.surgery, "--small-first", size, &report);
+}
+
 int fs_options_parse(int argc, char **argv, struct fs_options *options)
 {
     int result;
@@ -422,6 +422,8 @@ int fs_options_parse(int argc, char **argv, struct fs_options *options)
     result = check_mount(&options->mount);
     if (result == 0)
         result = fs_arguments_assign(&fs_command_line, options);
+    if (result == 0)
+        result = check_tree(options);
     for (int i = 0; result == 0 && i < options->n_models; i++) {
         if (*options->models[i] == '\0') {
             fs_print_error("the name of the MODEL is empty (a variable without a value?)");

@@ -3,6 +3,7 @@
 #include "fs/command/finding_output.h"
 #include "fs/command/terminal.h"
 #include "fs/command/tree_selection.h"
+#include "gguf/loader_checks.h"
 #include "gguf/support/exit_status.h"
 #include "gguf/support/file_status.h"
 #include "gguf/support/model_paths.h"
@@ -149,8 +150,31 @@ static const char *find_output(const struct fs_input *inputs, int n_inputs)
     return NULL;
 }
 
+/* Open the files of models that edits take tensors from. */
+static void open_others(const struct fs_options *options)
+{
+    const struct gguf_surgery *surgery = &options->edits.surgery;
+    struct fs_options plain = *options;
+
+    plain.command = FS_DIFF; /* which takes a mount for the model in it */
+    plain.open = (struct gguf_open_options){.unmapped = options->open.unmapped};
+    for (size_t i = 0; i < surgery->n_others; i++) {
+        struct gguf_other *other = surgery->others[i];
+        struct fs_input input = {0};
+
+        open_input(&plain, other->path, &input);
+        if (input.error == 0)
+            other->files = input.files;
+        other->error = input.error;
+        other->why = input.why;
+        input.files = (struct gguf_files){0};
+        fs_close_input(&input);
+    }
+}
+
 int fs_open_inputs(const struct fs_options *options, struct fs_input **inputs)
 {
+    const struct gguf_surgery *surgery = &options->edits.surgery;
     struct fs_input *list = calloc((size_t)options->n_models + 1, sizeof *list);
     const char *output;
 
@@ -159,7 +183,12 @@ int fs_open_inputs(const struct fs_options *options, struct fs_input **inputs)
         return fs_refuse_memory();
     for (int i = 0; i < options->n_models; i++)
         open_input(options, options->models[i], &list[i]);
+    open_others(options);
     output = options->command == FS_MOUNT ? NULL : find_output(list, options->n_models);
+    for (size_t i = 0; options->command != FS_MOUNT && !output && i < surgery->n_others; i++)
+        output = find_output(&(struct fs_input){.files = surgery->others[i]->files,
+                                                .error = surgery->others[i]->error},
+                             1);
     if (!output)
         return EX_OK;
     fs_print_error(
@@ -257,6 +286,7 @@ int fs_parse_input(const struct fs_options *options, struct fs_input *input,
 struct refusal {
     const char *path;
     size_t n_errors;
+    bool is_composed;            /* its findings tell what becomes of the model */
     struct fs_findings findings; /* for the summary */
 };
 
@@ -268,7 +298,8 @@ static void print_first(void *user, const struct gguf_finding *finding)
     fs_findings_add(&refusal->findings, finding);
     if (finding->severity == GGUF_ERROR && refusal->n_errors++ > 0)
         return;
-    if (refusal->n_errors > 0)
+    if (refusal->n_errors > 0 || (refusal->is_composed && finding->severity == GGUF_WARNING) ||
+        finding->rule == GGUF_RULE_COMPOSITION)
         fs_print_finding(stderr, refusal->path, finding);
 }
 
@@ -288,7 +319,7 @@ int fs_make_tree_of(const struct fs_options *options, struct fs_input *input,
                     const struct fs_findings *findings, struct fs_tree **tree,
                     struct gguf_report *report)
 {
-    const struct fs_tree_options tree_options = {.split_bytes = options->split_bytes,
+    const struct fs_tree_options tree_options = {.split = options->split,
                                                  .hf_shard_bytes = options->hf_shard_bytes,
                                                  .dtype = options->dtype,
                                                  .export = options->export,
@@ -301,7 +332,9 @@ int fs_make_tree_of(const struct fs_options *options, struct fs_input *input,
     *tree = NULL;
     if (result < 0)
         return result;
-    result = gguf_edits_apply(&options->edits, model, report);
+    result = gguf_edits_apply(&options->edits, &model, report);
+    if (result == 0 && options->edits.surgery.n_steps > 0)
+        gguf_check_tensors(model, report);
     if (result == 0) {
         input->extras = NULL; /* the tree's */
         input->n_extras = 0;
@@ -314,7 +347,8 @@ int fs_make_tree_of(const struct fs_options *options, struct fs_input *input,
 
 int fs_make_tree(const struct fs_options *options, struct fs_input *input, struct fs_tree **tree)
 {
-    struct refusal refusal = {.path = input->path};
+    struct refusal refusal = {.path = input->path,
+                              .is_composed = options->edits.surgery.n_steps > 0};
     struct gguf_report report = {.each = print_first, .user = &refusal};
 
     if (fs_make_tree_of(options, input, &refusal.findings, tree, &report) < 0)

@@ -3,10 +3,14 @@
 #include "fs/command/finding_output.h"
 #include "fs/command/many_models.h"
 #include "fs/command/model_input.h"
+#include "fs/command/terminal.h"
 #include "fs/mount/events.h"
 #include "fs/mount/serve.h"
 #include "gguf/support/exit_status.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sysexits.h>
 
 /* The server's arguments for making the tree. */
@@ -25,14 +29,42 @@ static int load_tree(void *argument, struct fs_tree **tree)
     return status;
 }
 
+/* Copy the list of all files that the mount reads, those of the input first. */
+static int list_files(const struct gguf_surgery *surgery, const struct gguf_files *files,
+                      struct gguf_files *all)
+{
+    *all = *files;
+    all->list = NULL;
+    for (size_t i = 0; i < surgery->n_others; i++)
+        all->count += surgery->others[i]->files.count;
+    all->list = calloc((size_t)all->count + 1, sizeof *all->list);
+    if (!all->list)
+        return -ENOMEM;
+    memcpy(all->list, files->list, files->count * sizeof *all->list);
+    all->count = files->count;
+    for (size_t i = 0; i < surgery->n_others; i++) {
+        const struct gguf_files *other = &surgery->others[i]->files;
+
+        if (other->count > 0)
+            memcpy(all->list + all->count, other->list, other->count * sizeof *all->list);
+        all->count += other->count;
+    }
+    return 0;
+}
+
 /* Returns an exit status. */
 static int mount_input(const struct fs_options *options, struct fs_input *input)
 {
     struct load load = {.options = options, .input = input};
-    const int status = fs_serve(
+    struct gguf_files files;
+    int status;
+
+    if (list_files(&options->edits.surgery, &input->files, &files) < 0)
+        return fs_refuse_memory();
+    status = fs_serve(
         &(struct fs_mount){.source = input->files.list[input->files.named].file.source.path,
                            .mountpoint = options->directory,
-                           .files = &input->files,
+                           .files = &files,
                            .extras = input->extras,
                            .n_extras = input->n_extras,
                            .options = &options->mount,
@@ -40,6 +72,7 @@ static int mount_input(const struct fs_options *options, struct fs_input *input)
                            .content_options = options->content_options,
                            .argument = &load});
 
+    free(files.list);
     if (load.tree)
         fs_close_tree(load.tree);
     return status;
@@ -79,7 +112,11 @@ int fs_mount_model(const struct fs_options *options)
     struct fs_many many;
     int status = fs_many_begin(options, &many, &list);
 
-    if (status == EX_OK && fs_are_many(&many, &list))
+    if (status == EX_OK && fs_are_many(&many, &list) && options->edits.surgery.n_others > 0) {
+        fs_print_error("%s: tensors of other models can be shown in a single MODEL only",
+                       options->edits.surgery.others[0]->path);
+        status = EX_USAGE;
+    } else if (status == EX_OK && fs_are_many(&many, &list))
         status = fs_mount_many(&many);
     else if (status == EX_OK)
         status = mount_one(options, options->n_models > 1 ? list.models : NULL);

@@ -5,6 +5,7 @@
 #include "fs/tree/facts/export.h"
 #include "fs/tree/facts/facts.h"
 #include "fs/tree/views/summary_values.h"
+#include "fs/tree/facts/split.h"
 #include "gguf/edits.h"
 #include "gguf/model.h"
 #include "gguf/support/option_parser.h"
@@ -41,14 +42,14 @@ struct fs_options {
     int n_paths;
 
     struct gguf_open_options open;
-    struct gguf_edits edits;      /* in the order of the command line */
-    uint64_t split_bytes;         /* limit of tensor data per file in split/; 0: no split/ */
-    uint64_t hf_shard_bytes;      /* limit per file in hf/; 0: FS_HF_SHARD_BYTES */
-    enum fs_dtype dtype;          /* of safetensors files */
-    enum fs_export_choice export; /* of model.gguf and split/ */
-    bool data;                    /* with FS_CHECK: read all tensor data */
-    unsigned loader;              /* with FS_CHECK: GGUF_LOADER_…; 0: none */
-    bool json;                    /* print JSON instead of text for people */
+    struct gguf_edits edits;                /* in the order of the command line */
+    struct fs_split split;                  /* of split/; all zero: none */
+    uint64_t hf_shard_bytes;                /* limit per file in hf/; 0: FS_HF_SHARD_BYTES */
+    enum fs_dtype dtype;                    /* of safetensors files */
+    enum fs_export_choice export;           /* of model.gguf and split/ */
+    bool data;                              /* with FS_CHECK: read all tensor data */
+    unsigned loader;                        /* with FS_CHECK: GGUF_LOADER_…; 0: none */
+    bool json;                              /* print JSON instead of text for people */
     struct gguf_template_options variables; /* with FS_RENDER */
     const char *template; /* with FS_RENDER: the template's name; NULL: the default */
     bool tokens;          /* with FS_RENDER: print the parts of the prompt, with control tokens */
@@ -56,6 +57,7 @@ struct fs_options {
     bool svg;             /* with FS_DIFF: draw a picture */
     bool layers;          /* with FS_INFO: print a line per layer */
     struct fs_cache_choice cache; /* with FS_INFO */
+    bool dry_run;                 /* print what the tree would have instead */
     bool force;                   /* with FS_EXTRACT: replace files that differ */
 
     struct fs_mount_options mount;

@@ -58,7 +58,7 @@ static const struct gguf_option rows[] = {
     {"export", "TYPE", "", SET(CHOICE, tree.export), .least = FS_EXPORT_STORED,
      .choice_at = fs_export_choice_at},
     {"dtype", "TYPE", "", SET(CHOICE, tree.dtype), .choices = dtypes},
-    {"split", "SIZE", "", SET(BYTES, tree.split_bytes), .least = 1},
+    {"split", "SIZE", "", SET(BYTES, tree.split.limit_bytes), .least = 1},
     {"hf_shard", "SIZE", "", SET(BYTES, tree.hf_shard_bytes), .least = 1},
     {"-o", "OPTION,...", "", GGUF_OPTION_GROUP, .commands = 0},
 };

@@ -44,8 +44,8 @@ static int fail(const struct fs_tree *tree, int code, const fs_node_index twins[
                       gguf_quote(subjects->name(second->subject)).text);
 }
 
-static int plan_split(const struct gguf_model *model, struct fs_facts *facts, uint64_t split_bytes,
-                      struct gguf_report *report)
+static int plan_split(const struct gguf_model *model, struct fs_facts *facts,
+                      const struct fs_split *split, struct gguf_report *report)
 {
     const char *obstacle = fs_model_gguf_obstacle(model);
     int result;
@@ -53,12 +53,11 @@ static int plan_split(const struct gguf_model *model, struct fs_facts *facts, ui
     if (obstacle)
         return gguf_error(report, GGUF_RULE_SPLIT, -EINVAL, GGUF_NO_PLACE, "cannot be split: %s",
                           obstacle);
-    result =
-        fs_split_plan(model, facts->export.choice, split_bytes, &facts->shards, &facts->n_shards);
+    result = fs_split_plan(model, facts->export.choice, split, &facts->shards, &facts->n_shards);
     if (result == -E2BIG)
         gguf_error(report, GGUF_RULE_SPLIT, result, GGUF_NO_PLACE,
                    "cannot be split into files of %" PRIu64 " bytes: there would be over %u",
-                   split_bytes, GGUF_MAX_SHARDS);
+                   split->limit_bytes, GGUF_MAX_SHARDS);
     return result;
 }
 
@@ -85,8 +84,8 @@ static int find_facts(struct whole *made, const struct fs_tree_options *options,
         result = fs_tensor_pairs_make(model, &facts->pairs);
     if (result == 0)
         result = fs_vocabulary_make(model, &facts->vocabulary);
-    if (result == 0 && options->split_bytes > 0)
-        result = plan_split(model, facts, options->split_bytes, report);
+    if (result == 0 && (options->split.limit_bytes > 0 || options->split.count > 0))
+        result = plan_split(model, facts, &options->split, report);
     return result < 0 ? result : fs_hf_make(&made->tree, options->hf_shard_bytes, &facts->hf);
 }
 

@@ -21,7 +21,7 @@ void fs_findings_add(void *findings, const struct gguf_finding *finding);
 
 /* Options of a tree. All zero: defaults. */
 struct fs_tree_options {
-    uint64_t split_bytes;         /* 0: no split/ */
+    struct fs_split split;        /* of split/; all zero: none */
     uint64_t hf_shard_bytes;      /* of data in a file of weights in hf/; 0: FS_HF_SHARD_BYTES */
     enum fs_dtype dtype;          /* of safetensors files */
     enum fs_export_choice export; /* of model.gguf and split/ */

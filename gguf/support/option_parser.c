@@ -151,7 +151,7 @@ static int take(struct parser *parser, const struct gguf_option *option, const c
     const struct gguf_option_use use = {option, shown, value, whole, has_successor};
 
     snprintf(shown, sizeof shown, "%s%.*s", is_dashed ? "" : "-o ", (int)length, name);
-    if (option->argument && !value) {
+    if (option->argument && !value && !option->fits) {
         table->print_error("option %s needs a value: %s%s%s%s", shown, shown, is_dashed ? " " : "=",
                            option->argument, option->without_value ? option->without_value : "");
         return -EINVAL;
@@ -256,7 +256,8 @@ static int take_word(struct parser *parser, int argc, char **argv, int i)
     }
     if (!option)
         return refuse_unknown(table, word, "", NULL);
-    if (option->argument && !value && i + 1 < argc) {
+    if (option->argument && !value && i + 1 < argc &&
+        (!option->fits || option->fits(argv[i + 1]))) {
         value = argv[i + 1];
         n_used = 2;
     }

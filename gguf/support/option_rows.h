@@ -68,6 +68,8 @@ struct gguf_option {
     const struct gguf_choice *choices;      /* values of the argument, or NULL */
     const char *(*choice_at)(size_t index); /* the same as a function; NULL after the last */
     gguf_option_handler *handle;
+    /* The argument is optional: the next word is it only if it fits. NULL: it is needed. */
+    bool (*fits)(const char *word);
     const char *without_value; /* end of the error if the value is missing; NULL: nothing */
 };
 

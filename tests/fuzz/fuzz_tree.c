@@ -280,7 +280,7 @@ static void check_tree_options(const struct gguf_model *model, struct fuzz_rando
     static const enum fs_dtype dtypes[] = {FS_DTYPE_STORED, FS_DTYPE_F32, FS_DTYPE_F16,
                                            FS_DTYPE_BF16};
     const struct fs_tree_options options = {
-        .split_bytes = fuzz_random_below(random, 2) ? 1 + fuzz_random_below(random, 1000) : 0,
+        .split.limit_bytes = fuzz_random_below(random, 2) ? 1 + fuzz_random_below(random, 1000) : 0,
         .hf_shard_bytes = 1 + fuzz_random_below(random, 1000),
         .dtype = dtypes[fuzz_random_below(random, sizeof dtypes / sizeof *dtypes)],
         .export = (enum fs_export_choice)fuzz_random_below(random, FS_N_EXPORTS)};

@@ -26,34 +26,70 @@ static int begin_shard(struct fs_shard **shards, size_t *room, uint32_t *n_shard
     return 0;
 }
 
-int fs_split_plan(const struct gguf_model *model, enum fs_export_choice choice,
-                  uint64_t limit_bytes, struct fs_shard **shards, uint32_t *n_shards)
+/* Find the bytes that a tensor takes in a file. */
+static int find_bytes(const struct gguf_model *model, enum fs_export_choice choice, uint64_t index,
+                      uint64_t *n_bytes)
 {
-    const uint64_t mask = model->alignment_bytes - 1, n_tensors = fs_export_count(model);
-    uint64_t used_bytes = 0;
+    const uint64_t mask = model->alignment_bytes - 1;
+    const int result = fs_export_bytes(model, choice, index, n_bytes);
+
+    if (result < 0 || __builtin_add_overflow(*n_bytes, -*n_bytes & mask, n_bytes))
+        return -EOVERFLOW;
+    return 0;
+}
+
+/* Where the division stands. */
+struct progress {
+    uint64_t shard_bytes, done_bytes, total_bytes;
+    uint64_t n_left; /* tensors, with the next one */
+    bool is_small;   /* the shard is that of small tensors */
+};
+
+/* Return true if a shard begins with the next tensor; the current one, number `n`, has some. */
+static bool is_next(const struct fs_split *split, const struct progress *at, uint32_t n,
+                    uint64_t n_bytes)
+{
+    uint64_t sum;
+
+    if (at->is_small)
+        return n_bytes >= split->small_bytes;
+    if (split->count > 0)
+        return n < split->count &&
+               (at->n_left <= split->count - n ||
+                (double)at->done_bytes >= (double)at->total_bytes * n / split->count);
+    return __builtin_add_overflow(at->shard_bytes, n_bytes, &sum) || sum > split->limit_bytes;
+}
+
+int fs_split_plan(const struct gguf_model *model, enum fs_export_choice choice,
+                  const struct fs_split *split, struct fs_shard **shards, uint32_t *n_shards)
+{
+    struct progress at = {.n_left = fs_export_count(model), .is_small = split->small_bytes > 0};
     size_t room = 0;
+    uint64_t n_bytes;
     int result;
 
     *shards = NULL;
     *n_shards = 0;
     result = begin_shard(shards, &room, n_shards, 0);
-    for (uint64_t i = 0; result == 0 && i < n_tensors; i++) {
-        uint64_t n_bytes, sum;
-
-        result = fs_export_bytes(model, choice, i, &n_bytes);
-        if (result < 0)
-            break;
-        if (__builtin_add_overflow(n_bytes, -n_bytes & mask, &n_bytes) ||
-            __builtin_add_overflow(used_bytes, n_bytes, &sum)) {
+    for (uint64_t i = 0; result == 0 && i < at.n_left; i++) {
+        result = find_bytes(model, choice, i, &n_bytes);
+        if (result == 0 && __builtin_add_overflow(at.total_bytes, n_bytes, &at.total_bytes))
             result = -EOVERFLOW;
-            break;
-        }
-        if (sum > limit_bytes && (*shards)[*n_shards - 1].n_tensors > 0) {
+    }
+    for (uint64_t i = 0; result == 0 && at.n_left > 0; i++, at.n_left--) {
+        result = find_bytes(model, choice, i, &n_bytes);
+        if (i == 0)
+            at.is_small &= n_bytes < split->small_bytes;
+        if (result == 0 && (*shards)[*n_shards - 1].n_tensors > 0 &&
+            is_next(split, &at, *n_shards, n_bytes)) {
             result = begin_shard(shards, &room, n_shards, i);
-            sum = n_bytes;
+            at.shard_bytes = 0;
+            at.is_small = false;
         }
-        used_bytes = sum;
-        (*shards)[*n_shards - 1].n_tensors++;
+        at.shard_bytes += n_bytes;
+        at.done_bytes += n_bytes;
+        if (result == 0)
+            (*shards)[*n_shards - 1].n_tensors++;
     }
     for (uint32_t i = 0; i < *n_shards; i++)
         (*shards)[i].count = *n_shards;

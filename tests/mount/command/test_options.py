@@ -115,8 +115,8 @@ class TestCompletion(unittest.TestCase):
         for line, expected in (
                 (f"{mounting.BINARY} -o export=", ["stored", "f32", "f16", "bf16", "q8_0", "q4_0"]),
                 (f"{mounting.BINARY} -o ro,dtype=b", ["bf16"]),
-                (f"{mounting.BINARY} --exp", []),
-                (f"{mounting.BINARY} --ex", ["--extract"]),
+                (f"{mounting.BINARY} --expo", []),
+                (f"{mounting.BINARY} --ext", ["--extract"]),
                 (f"{run} --cache-type q", ["q8_0"]),
                 (f"{run} --draft-type=n", ["nextn"])):
             with self.subTest(line=line):

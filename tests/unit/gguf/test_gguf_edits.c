@@ -85,7 +85,7 @@ Test(gguf_edits, values_of_every_type)
 
         snprintf(text, sizeof text, "key=%s", good[i].text);
         cr_assert_eq(gguf_edits_set(&edits, text, &report), 0, "%s", report.first_error.message);
-        cr_assert_eq(gguf_edits_apply(&edits, model, &report), 0);
+        cr_assert_eq(gguf_edits_apply(&edits, &model, &report), 0);
         gguf_edits_free(&edits);
         cr_expect_eq(gguf_find_key(model, "key")->value.type, good[i].type, "%s", text);
         snprintf(text, sizeof text, "%s\n", good[i].json);
@@ -181,7 +181,7 @@ Test(gguf_edits, a_file_of_edits)
 
     cr_assert_eq(gguf_edits_add_json(&edits, json, strlen(json), "edits", &report), 0, "%s",
                  report.first_error.message);
-    cr_assert_eq(gguf_edits_apply(&edits, model, &report), 0);
+    cr_assert_eq(gguf_edits_apply(&edits, &model, &report), 0);
     gguf_edits_free(&edits);
     cr_expect_not(model->is_current);
     expect_json(model, "metadata.json",
@@ -237,10 +237,10 @@ Test(gguf_edits, apply_in_order)
         else
             cr_assert_eq(gguf_edits_set(&edits, texts[i], &report), 0);
     }
-    cr_assert_eq(gguf_edits_apply(&edits, model, &report), 0);
+    cr_assert_eq(gguf_edits_apply(&edits, &model, &report), 0);
     expect_json(model, "metadata.json", "{\n\"first\": \"1\",\n\"new\": 3,\n\"second\": 3\n}\n");
     /* "third" was already removed. */
-    cr_expect_eq(gguf_edits_apply(&edits, model, &report), -EINVAL);
+    cr_expect_eq(gguf_edits_apply(&edits, &model, &report), -EINVAL);
     cr_expect_not_null(strstr(report.first_error.message, "\"third\""));
     gguf_edits_free(&edits);
     gguf_close(model);
@@ -334,7 +334,7 @@ Test(gguf_edits, a_key_keeps_its_type_and_a_new_one_needs_one)
                 gguf_edits_add_json(&edits, row->edit, strlen(row->edit), "edits", &report), 0);
         else
             cr_assert_eq(gguf_edits_set(&edits, row->edit, &report), 0, "%s", row->edit);
-        cr_expect_eq(gguf_edits_apply(&edits, model, &report), row->fails ? -EINVAL : 0, "%s: %s",
+        cr_expect_eq(gguf_edits_apply(&edits, &model, &report), row->fails ? -EINVAL : 0, "%s: %s",
                      row->edit, report.first_error.message);
         gguf_edits_free(&edits);
         if (row->fails) {
@@ -377,7 +377,7 @@ Test(gguf_edits, alignments)
 
         snprintf(text, sizeof text, "general.alignment=%s", cases[i].text);
         cr_assert_eq(gguf_edits_set(&edits, text, &report), 0);
-        cr_expect_eq(gguf_edits_apply(&edits, model, &report), cases[i].result, "%s", text);
+        cr_expect_eq(gguf_edits_apply(&edits, &model, &report), cases[i].result, "%s", text);
         gguf_edits_free(&edits);
         gguf_close(model);
     }

@@ -156,7 +156,7 @@ Test(fs_command_line, options)
     cr_expect_eq(options.open.era, 2);
     cr_expect_eq(options.mount.uid, 7);
     cr_expect_eq(options.mount.umask, 022);
-    cr_expect_eq(options.split_bytes, 2000000000);
+    cr_expect_eq(options.split.limit_bytes, 2000000000);
     cr_expect(options.mount.foreground);
     cr_expect_str_eq(options.open.family, "bloom");
     cr_expect_eq(options.open.size_bytes, 10);

@@ -30,7 +30,7 @@ static uint64_t identity_with(int descriptor, const char *set, const char *unset
         cr_assert_eq(gguf_edits_set(&edits, set, &report), 0, "%s", set);
     if (unset)
         cr_assert_eq(gguf_edits_unset(&edits, unset, &report), 0);
-    cr_assert_eq(gguf_edits_apply(&edits, model, &report), 0, "%s", report.first_error.message);
+    cr_assert_eq(gguf_edits_apply(&edits, &model, &report), 0, "%s", report.first_error.message);
     tree = tree_file_make_tree(model);
     identity = fs_tree_identity(tree, 7);
     fs_tree_free(tree);

@@ -200,7 +200,7 @@ static void edit(struct gguf_model *model, const char *text)
     struct gguf_edits edits = {0};
 
     cr_assert_eq(gguf_edits_set(&edits, text, &report), 0, "%s", report.first_error.message);
-    cr_assert_eq(gguf_edits_apply(&edits, model, &report), 0, "%s", report.first_error.message);
+    cr_assert_eq(gguf_edits_apply(&edits, &model, &report), 0, "%s", report.first_error.message);
     gguf_edits_free(&edits);
 }
 
@@ -393,7 +393,7 @@ static struct fs_tree *make_split(const struct gguf_model *model, uint64_t split
     struct fs_tree *tree;
 
     cr_assert_eq(
-        fs_tree_make(model, &(struct fs_tree_options){.split_bytes = split_bytes}, &tree, &report),
+        fs_tree_make(model, &(struct fs_tree_options){.split.limit_bytes = split_bytes}, &tree, &report),
         0, "%s", report.first_error.message);
     return tree;
 }

@@ -126,7 +126,7 @@ Test(fs_tree, every_view_has_a_node)
 
     for (size_t i = 0; i < COUNT(models); i++) {
         struct gguf_report report = {0};
-        struct fs_tree_options options = {.split_bytes = UINT64_MAX, .hf_shard_bytes = 1};
+        struct fs_tree_options options = {.split.limit_bytes = UINT64_MAX, .hf_shard_bytes = 1};
         struct fs_tree *tree;
 
         options.extras = calloc(options.n_extras = 1, sizeof *options.extras);

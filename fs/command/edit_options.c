@@ -1,0 +1,115 @@
+#include "fs/command/edit_options.h"
+
+#include "fs/command/command_line.h"
+#include "fs/command/edit_file.h"
+#include "fs/command/options.h"
+#include "fs/command/terminal.h"
+#include "gguf/support/shard_names.h"
+
+#include <string.h>
+
+/* Print why an edit was refused, and the remedy if a comma may have cut the value. */
+static int refuse_edit(const struct gguf_option_use *use, const struct gguf_report *report)
+{
+    const bool is_cut = use->has_successor && use->option->names[0] != '-';
+
+    fs_print_error("%s: %s%s", use->shown, report->first_error.message,
+                   is_cut
+                       ? " (a comma ends the value: write it as \\, or use --set, which needs no "
+                         "escaping)"
+                       : "");
+    return report->first_error.code;
+}
+
+int fs_take_set(void *target, const struct gguf_option_use *use)
+{
+    struct fs_options *options = target;
+    const bool is_word = use->option->names[0] == '-';
+    struct gguf_report report = {0};
+    const int result = is_word ? fs_edit_set(use->value, &options->edits, &report)
+                               : gguf_edits_set(&options->edits, use->value, &report);
+
+    return result < 0 ? refuse_edit(use, &report) : 0;
+}
+
+int fs_take_unset(void *target, const struct gguf_option_use *use)
+{
+    struct fs_options *options = target;
+    struct gguf_report report = {0};
+
+    if (gguf_edits_unset(&options->edits, use->value, &report) == 0)
+        return 0;
+    return refuse_edit(use, &report);
+}
+
+int fs_take_step(void *target, const struct gguf_option_use *use)
+{
+    struct fs_options *options = target;
+    struct gguf_report report = {0};
+    struct gguf_buffer text = {0};
+    int result = 0;
+
+    if (*use->value == '@' && strcmp(use->option->names, "--experts") == 0)
+        result = fs_file_read(use->value + 1, &text, &report);
+    if (result == 0)
+        result = gguf_surgery_add(&options->edits.surgery, use->option->names,
+                                  text.bytes ? text.bytes : use->value, &report);
+    gguf_buffer_free(&text);
+    return result < 0 ? refuse_edit(use, &report) : 0;
+}
+
+bool fs_is_list(const char *word)
+{
+    const char *part = strrchr(word, ',');
+
+    for (const char *at = part ? part + 1 : word; *at; at++) {
+        if (*at == ':' && at[1] != '\0')
+            word = at + 1;
+    }
+    return *word != '\0' && word[strspn(word, "0123456789,-")] == '\0';
+}
+
+/* With --info, it has no value. */
+int fs_take_layers(void *target, const struct gguf_option_use *use)
+{
+    if (use->value)
+        return fs_take_step(target, use);
+    ((struct fs_options *)target)->layers = true;
+    return 0;
+}
+
+/* A number of files, a size, or "tensor". */
+int fs_take_shards(void *target, const struct gguf_option_use *use)
+{
+    static const struct gguf_option size = {.names = "--shards",
+                                            .argument = "SIZE",
+                                            .kind = GGUF_OPTION_BYTES,
+                                            .offset =
+                                                offsetof(struct fs_options, split.limit_bytes),
+                                            .least = 1};
+    static const struct gguf_option number = {.names = "--shards",
+                                              .argument = "N",
+                                              .kind = GGUF_OPTION_UINT32,
+                                              .offset = offsetof(struct fs_options, split.count),
+                                              .least = 1,
+                                              .most = GGUF_MAX_SHARDS};
+    struct fs_options *options = target;
+    struct gguf_option_use as = *use;
+
+    options->split.count = 0;
+    options->split.limit_bytes = 1; /* a tensor each */
+    if (strcmp(use->value, "tensor") == 0)
+        return 0;
+    as.option = use->value[strspn(use->value, "0123456789")] == '\0' ? &number : &size;
+    return gguf_option_set(&fs_command_line, target, &as);
+}
+
+int fs_take_edits(void *target, const struct gguf_option_use *use)
+{
+    struct fs_options *options = target;
+    struct gguf_report report = {0};
+
+    if (fs_edit_file_read(use->value, &options->edits, &report) == 0)
+        return 0;
+    return refuse_edit(use, &report);
+}
