@@ -191,7 +191,7 @@ static bool takes(const char *word, char problem[1024])
 /* The options without dashes that --cat has. */
 Test(library, options_are_those_of_the_command)
 {
-    static const char *const others[] = {"set", "unset", "subdir", "nosandbox"};
+    static const char *const others[] = {"set", "unset", "edits", "subdir", "nosandbox"};
     const unsigned opens = 1u << FS_CAT;
     size_t n = 0;
 
