@@ -8,6 +8,7 @@ Read models in GGUF files, and in the older files of ggml, through libggufs.
         m.metadata["tokenizer.ggml.tokens"][:5]       # lazy: only these are read
         t = m["blk.0.attn_q.weight"]                  # a lazy array
         t.shape, t.type, t.nbytes                     # (4096, 4096), 'Q4_K', 9437184
+        for name, t in m.tensors.items(): ...         # all of them, a mapping like m.metadata and m.files
         t[10:20]                                      # float32, only these rows are read
         t.numpy("f16")                                # all of it
         m.open("hf/config.json").read()               # a file of the tree that `ggufs` mounts

@@ -9,6 +9,7 @@ import json
 import os
 import pickle
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -405,6 +406,7 @@ def test_fork(m):
 
 # ---- layouts ----
 
+@pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
 def test_layouts_are_those_of_the_header(tmp_path):
     header = os.path.join(ROOT, "fs/library/ggufs.h")
     written = subprocess.run([sys.executable, os.path.join(ROOT, "contrib/python/make_layouts.py"), header],
