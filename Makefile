@@ -341,7 +341,7 @@ BENCH_MIB     ?= 64
 bench: export BENCH_MIB := $(BENCH_MIB)
 bench:
 	contrib/install-deps build run bench
-	$(MAKE) -s build/ggufs build/null-fs build/bench-reader build/big.gguf \
+	$(MAKE) -s build/ggufs build/libggufs.so build/null-fs build/bench-reader build/big.gguf \
 	    build/bench-$(BENCH_MIB).gguf build/bench-kernels
 	build/bench-kernels $(subst $(comma), ,$(BENCH_TYPES))
 	tests/bench/bench.py

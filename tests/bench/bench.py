@@ -12,6 +12,7 @@ range of their ratios. The whole table takes minutes; these variables shorten it
     BENCH_ROUNDS=5           rounds
     BENCH_MIB=64             the size of a tensor as float32
     BENCH_OPTIONS="-o ..."   options of both mounts
+    BENCH_PYTHON=v/bin/python  a Python that has the package gguf
     BENCH_REALTIME=no        keep the normal scheduling, see become_realtime()
 """
 import os
@@ -42,14 +43,35 @@ def become_realtime():
     return "with real-time priority"
 
 
+def measure_packages(table, types):
+    """Print the rows of bench_python.py, by the first Python that has the gguf package."""
+    contrib = os.path.join(os.path.dirname(mounts.BUILD), "contrib", "python")
+    environment = {**os.environ, "GGUFS_LIBRARY": os.path.join(mounts.BUILD, "libggufs.so.0"),
+                   "PYTHONPATH": contrib}
+    script = os.path.join(os.path.dirname(__file__), "bench_python.py")
+    reasons = []
+    for python in pythons():
+        table.progress(f"the gguf package, by {python}")
+        done = subprocess.run([python, script, *types], capture_output=True, text=True, check=False,
+                              env=environment)
+        if done.returncode == 0:
+            table.line(done.stdout)
+            return
+        reasons.append(f"{python}: {done.stderr.strip().splitlines()[-1]}")
+    table.line("no rows of the packages: " + "; ".join(reasons))
+
+
+def pythons():
+    """Returns the Python interpreters that may have the gguf package."""
+    found = dict.fromkeys([os.environ.get("BENCH_PYTHON"), sys.executable, "/usr/bin/python3"])
+    return [python for python in found if python and os.access(python, os.X_OK)]
+
+
 def measure_numpy(table, model, cold):
     """Add rows against the gguf package. Uses the first Python that has it."""
     speeds, reasons = None, []
     with mounts.mounted(mounts.GGUFS, model) as folder:
-        for python in dict.fromkeys([os.environ.get("BENCH_PYTHON"), sys.executable,
-                                     "/usr/bin/python3"]):
-            if not python or not os.access(python, os.X_OK):
-                continue
+        for python in pythons():
             table.progress(f"NumPy, by {python}")
             script = os.path.join(os.path.dirname(__file__), "numpy_speed.py")
             done = subprocess.run([python, script, model, folder, str(table.rounds), *cold],
@@ -93,6 +115,8 @@ def main():
     if cold and not access:
         table.section("reading a tensor (against NumPy)", base="NumPy")
         measure_numpy(table, model, cold)
+        table.line("\ndecoding in memory (against the gguf package)")
+        measure_packages(table, types)
     table.summary()
 
 
