@@ -56,7 +56,7 @@ CPU_neon    :=
 PRODUCTS_avx512 := -mavx512vnni
 
 DEQUANT_SRC := $(wildcard dequant/*.c dequant/reference/*.c)
-GGUF_SRC    := $(wildcard gguf/*.c gguf/legacy/*.c)
+GGUF_SRC    := $(wildcard gguf/*.c gguf/legacy/*.c gguf/translate/*.c)
 JINJA_SRC   := $(wildcard gguf/jinja/*.c)
 SUPPORT_SRC := $(wildcard gguf/support/*.c gguf/models/*.c gguf/stores/*.c) $(JINJA_SRC)
 FS_SRC      := $(filter-out fs/kernels/%,$(wildcard fs/*/*.c fs/*/*/*.c))

@@ -300,8 +300,11 @@ static void check_entries(const struct checked *checked)
     uint64_t end = 0;
 
     for (uint64_t i = 0; i < checked->model->n_tensors; i++) {
-        if (i > 0 &&
-            checked->model->tensors[i].file_index != checked->model->tensors[i - 1].file_index)
+        /* A model that is composed of others lies in their files as it is written only in a copy.
+         */
+        if (checked->model->n_borrowed_files > 0 ||
+            (i > 0 &&
+             checked->model->tensors[i].file_index != checked->model->tensors[i - 1].file_index))
             end = 0;
         check_entry(checked, &checked->model->tensors[i], &end);
     }
@@ -441,18 +444,6 @@ static void check_vocabulary(const struct checked *checked)
         check_twins(checked, tokens);
 }
 
-/* Return true for an architecture that Ollama alone names so. */
-static bool is_of_ollama(const char *name)
-{
-    static const char *const names[] = {"gptoss",      "qwen25vl", "olmo3",          "glm4moelite",
-                                        "deepseekocr", "glmocr",   "nemotron_h_omni"};
-
-    for (size_t i = 0; i < COUNT(names); i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
-}
-
 void gguf_check_loader(const struct gguf_model *model, struct gguf_report *report)
 {
     struct checked checked;
@@ -460,7 +451,7 @@ void gguf_check_loader(const struct gguf_model *model, struct gguf_report *repor
     if (begin(&checked, model, report)) {
         check_format(&checked);
         check_entries(&checked);
-        if (!checked.row && !(report->loader == GGUF_LOADER_OLLAMA && is_of_ollama(checked.name)))
+        if (!checked.row && strcmp(checked.name, "gemma-embedding") != 0)
             refuse_key(&checked, gguf_find_key(model, "general.architecture"),
                        "ggufs knows no language model of this architecture");
         else if (checked.row && !find(&checked, "token_embd.weight"))

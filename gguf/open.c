@@ -4,6 +4,7 @@
 #include "gguf/model.h"
 #include "gguf/parse_file.h"
 #include "gguf/shards.h"
+#include "gguf/translate/translate.h"
 #include "gguf/validate.h"
 
 int gguf_parse_files(struct gguf_files *files, const struct gguf_open_options *options,
@@ -23,6 +24,8 @@ int gguf_parse_files(struct gguf_files *files, const struct gguf_open_options *o
         result = gguf_parts_join(&made, files, options, report);
     if (result == 0)
         result = gguf_finish_model(made, options, report);
+    if (result == 0)
+        result = gguf_take_part(options->part, &made, report);
     if (result < 0) {
         gguf_note_range(options, report);
         gguf_close(made);

@@ -52,6 +52,8 @@
 
 static const struct gguf_choice dtypes[] = {
     {"f32", FS_DTYPE_F32}, {"f16", FS_DTYPE_F16}, {"bf16", FS_DTYPE_BF16}, {0}};
+static const struct gguf_choice parts[] = {
+    {"model", GGUF_TEXT_PART}, {"mmproj", GGUF_PROJECTOR_PART}, {0}};
 static const struct gguf_choice eras[] = {{"0", 1}, {"1", 2}, {"2", 3}, {0}};
 static const struct gguf_choice loaders[] = {{"llama.cpp", GGUF_LOADER_LLAMA},
                                              {"ollama", GGUF_LOADER_OLLAMA},
@@ -228,6 +230,10 @@ static const struct gguf_option rows[] = {
     {"export", "TYPE", "type of weights in model.gguf: stored, f32, f16, bf16, q8_0, q4_0",
      SET(CHOICE, export), .least = FS_EXPORT_STORED, .choice_at = fs_export_choice_at, FOR(TREES),
      .without_value = "; to export the mount by NFS, no option is needed"},
+    {"--mmproj", "FILE", "the model's projector; adds ollama.gguf, both in one file",
+     SET(TEXT, projector), FOR(TREES)},
+    {"part", "PART", "the tree is of this part of a file of Ollama: model, mmproj",
+     SET(CHOICE, open.part), .choices = parts, FOR(TREES)},
     {"dtype", "TYPE", "number type in safetensors files: f32, f16 or bf16", SET(CHOICE, dtype),
      .choices = dtypes, FOR(TREES)},
     {"split", "SIZE", "add split/: the model in files of up to SIZE", SET(BYTES, split.limit_bytes),

@@ -72,7 +72,7 @@ static int open_files(const struct gguf_open_options *open, const struct gguf_li
     options.partial |= listed->is_partial;
     options.shards = listed->shards;
     options.n_shards = listed->n_shards;
-    input->extras = calloc(listed->n_extras + 1, sizeof *input->extras);
+    input->extras = calloc(listed->n_extras + 1, sizeof *input->extras); /* one for --mmproj */
     if (!input->extras)
         return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
     result = gguf_files_open(input->path, &options, &input->files, report);
@@ -89,6 +89,27 @@ static int open_files(const struct gguf_open_options *open, const struct gguf_li
             report->path = NULL;
     }
     return result;
+}
+
+/* Open the file of --mmproj, if there is one, as a file beside the model's. */
+static void open_projector(const struct fs_options *options, struct fs_input *input)
+{
+    struct gguf_report report = {0};
+    struct fs_extra *extra;
+
+    if (!options->projector || input->error < 0)
+        return;
+    extra = &input->extras[input->n_extras]; /* open_files() has made room */
+    input->error = gguf_file_open(options->projector, GGUF_ACCESS_READ, options->open.opener,
+                                  &extra->file, &report);
+    input->n_extras += input->error == 0;
+    extra->name = input->error == 0 ? strdup("mmproj.gguf") : NULL;
+    if (input->error == 0 && !extra->name)
+        input->error = gguf_system_error(&report, -ENOMEM, GGUF_NO_PLACE);
+    if (input->error == 0)
+        return;
+    gguf_files_close(&input->files);
+    refuse_path(input, input->error, "--mmproj: %s", report.first_error.message);
 }
 
 static void open_input(const struct fs_options *options, const char *path, struct fs_input *input)
@@ -129,6 +150,7 @@ static void open_input(const struct fs_options *options, const char *path, struc
         refuse_path(input, -ENOTCONN, "%s",
                     "ggufs, which served this mount, has ended: remove the mount with "
                     "fusermount3 -u, and mount the model again");
+    open_projector(options, input);
 }
 
 /* Return the path of an input's file that is also standard output, or NULL. */
@@ -315,17 +337,36 @@ static int refuse(const char *path, const struct gguf_report *report)
     return gguf_exit_status(report->first_error.code);
 }
 
+/* Parse the projector among the files to show: the tree shows it as a part of the model. */
+static void take_projector(struct fs_input *input, struct gguf_model **projector,
+                           struct gguf_report *report)
+{
+    for (size_t i = 0; i < input->n_extras; i++) {
+        struct fs_extra *extra = &input->extras[i];
+        struct gguf_opened_file opened = {.file = extra->file};
+        struct gguf_files files = {.list = &opened, .count = 1};
+        struct gguf_report own = {0};
+
+        if (strcmp(extra->name, "mmproj.gguf") != 0)
+            continue;
+        if (gguf_parse_files(&files, NULL, projector, &own) < 0)
+            gguf_warning(report, GGUF_RULE_NOT_A_MODEL, GGUF_NO_PLACE,
+                         "its projector mmproj.gguf cannot be read: %s", own.first_error.message);
+        free(extra->name);
+        *extra = input->extras[--input->n_extras];
+        return;
+    }
+}
+
 int fs_make_tree_of(const struct fs_options *options, struct fs_input *input,
                     const struct fs_findings *findings, struct fs_tree **tree,
                     struct gguf_report *report)
 {
-    const struct fs_tree_options tree_options = {.split = options->split,
-                                                 .hf_shard_bytes = options->hf_shard_bytes,
-                                                 .dtype = options->dtype,
-                                                 .export = options->export,
-                                                 .findings = findings,
-                                                 .extras = input->extras,
-                                                 .n_extras = input->n_extras};
+    struct fs_tree_options tree_options = {.split = options->split,
+                                           .hf_shard_bytes = options->hf_shard_bytes,
+                                           .dtype = options->dtype,
+                                           .export = options->export,
+                                           .findings = findings};
     struct gguf_model *model;
     int result = fs_parse_input(options, input, &model, report);
 
@@ -336,6 +377,9 @@ int fs_make_tree_of(const struct fs_options *options, struct fs_input *input,
     if (result == 0 && options->edits.surgery.n_steps > 0)
         gguf_check_tensors(model, report);
     if (result == 0) {
+        take_projector(input, &tree_options.projector, report);
+        tree_options.extras = input->extras;
+        tree_options.n_extras = input->n_extras;
         input->extras = NULL; /* the tree's */
         input->n_extras = 0;
         result = fs_tree_make(model, &tree_options, tree, report);

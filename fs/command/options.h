@@ -36,6 +36,7 @@ struct fs_options {
 
     const char **models;   /* one per model; of several shards of a model, the first */
     int n_models;          /* 1; with FS_DIFF 2; with FS_INFO and FS_CHECK at least 1 */
+    const char *projector; /* a file with the encoders of the model; NULL: none */
     const char *directory; /* MOUNTPOINT, or the DIR of FS_EXTRACT */
     const char **paths;    /* in the tree, for FS_LIST, FS_CAT, FS_EXTRACT; patterns of names of
                               tensors for FS_STATS, FS_DIFF */

@@ -42,6 +42,8 @@ static int take_type(void *target, const struct gguf_option_use *use)
 static const struct gguf_choice dtypes[] = {
     {"f32", FS_DTYPE_F32}, {"f16", FS_DTYPE_F16}, {"bf16", FS_DTYPE_BF16}, {0}};
 static const struct gguf_choice eras[] = {{"0", 1}, {"1", 2}, {"2", 3}, {0}};
+static const struct gguf_choice parts[] = {
+    {"model", GGUF_TEXT_PART}, {"mmproj", GGUF_PROJECTOR_PART}, {0}};
 static const struct gguf_choice ik_types[] = {{"old", 1}, {0}};
 
 /* Words of ggufs(1) with the meaning that they have there, apart from `mapped`. */
@@ -55,6 +57,7 @@ static const struct gguf_option rows[] = {
     {"era", "N", "", SET(CHOICE, open.era), .choices = eras},
     {"type", "ID:NAME", "", GGUF_OPTION_HANDLER, .handle = take_type},
     {"ik", "old", "", SET(ON, open.old_ik), .choices = ik_types},
+    {"part", "PART", "", SET(CHOICE, open.part), .choices = parts},
     {"export", "TYPE", "", SET(CHOICE, tree.export), .least = FS_EXPORT_STORED,
      .choice_at = fs_export_choice_at},
     {"dtype", "TYPE", "", SET(CHOICE, tree.dtype), .choices = dtypes},

@@ -44,16 +44,19 @@ static int fail(const struct fs_tree *tree, int code, const fs_node_index twins[
                       gguf_quote(subjects->name(second->subject)).text);
 }
 
-static int plan_split(const struct gguf_model *model, struct fs_facts *facts,
-                      const struct fs_split *split, struct gguf_report *report)
+static int plan_split(struct fs_facts *facts, const struct fs_split *split,
+                      struct gguf_report *report)
 {
-    const char *obstacle = fs_model_gguf_obstacle(model);
+    const struct fs_part *part = &facts->parts[FS_PART_MODEL];
+    const char *obstacle =
+        part->model ? fs_model_gguf_obstacle(part->model) : facts->translation.refusal;
     int result;
 
     if (obstacle)
         return gguf_error(report, GGUF_RULE_SPLIT, -EINVAL, GGUF_NO_PLACE, "cannot be split: %s",
                           obstacle);
-    result = fs_split_plan(model, facts->export.choice, split, &facts->shards, &facts->n_shards);
+    result = fs_split_plan(part->model, part->export.choice, split, &facts->shards,
+                           &facts->n_shards);
     if (result == -E2BIG)
         gguf_error(report, GGUF_RULE_SPLIT, result, GGUF_NO_PLACE,
                    "cannot be split into files of %" PRIu64 " bytes: there would be over %u",
@@ -67,6 +70,36 @@ struct whole {
     struct fs_facts facts;
 };
 
+/* Find out what the GGUF files of the tree hold. */
+static int plan_parts(const struct gguf_model *model, enum fs_export_choice choice,
+                      struct fs_facts *facts, struct gguf_report *report)
+{
+    struct gguf_translation *translation = &facts->translation;
+    int result = gguf_translate(model, translation, report);
+    const struct gguf_model *main = translation->text ? translation->text : translation->projector;
+
+    if (result < 0)
+        return result;
+    if (!translation->refusal)
+        facts->parts[FS_PART_MODEL].model = main ? main : model;
+    facts->parts[FS_PART_PROJECTOR].model =
+        facts->projector ? facts->projector : translation->projector;
+    if (gguf_is_translated(translation))
+        facts->parts[FS_PART_ORIGINAL].model = model;
+    if (facts->projector && facts->parts[FS_PART_MODEL].model)
+        result = gguf_join_for_ollama(facts->parts[FS_PART_MODEL].model, facts->projector,
+                                      &facts->joined, report);
+    facts->parts[FS_PART_OLLAMA].model = facts->joined;
+    for (size_t i = 0; i < FS_N_PARTS; i++)
+        if (facts->parts[i].model)
+            fs_export_plan(facts->parts[i].model,
+                           i == FS_PART_PROJECTOR  ? FS_EXPORT_LOADABLE
+                           : i == FS_PART_ORIGINAL ? FS_EXPORT_STORED
+                                                   : choice,
+                           &facts->parts[i].export);
+    return result;
+}
+
 static int find_facts(struct whole *made, const struct fs_tree_options *options,
                       struct gguf_report *report)
 {
@@ -75,7 +108,10 @@ static int find_facts(struct whole *made, const struct fs_tree_options *options,
     int result;
 
     facts->dtype = options->dtype;
-    fs_export_plan(model, options->export, &facts->export);
+    facts->projector = options->projector;
+    result = plan_parts(model, options->export, facts, report);
+    if (result < 0)
+        return result;
     gguf_check_vocabulary(model, report);
     gguf_check_shape_keys(model, report);
     facts->statistics = fs_statistics_cache_make(model);
@@ -85,7 +121,7 @@ static int find_facts(struct whole *made, const struct fs_tree_options *options,
     if (result == 0)
         result = fs_vocabulary_make(model, &facts->vocabulary);
     if (result == 0 && (options->split.limit_bytes > 0 || options->split.count > 0))
-        result = plan_split(model, facts, &options->split, report);
+        result = plan_split(facts, &options->split, report);
     return result < 0 ? result : fs_hf_make(&made->tree, options->hf_shard_bytes, &facts->hf);
 }
 
@@ -147,5 +183,8 @@ void fs_tree_free(struct fs_tree *tree)
     free(facts->shapes);
     free(facts->pairs);
     fs_hf_free(facts->hf);
+    gguf_translation_end(&facts->translation);
+    gguf_close(facts->joined);
+    gguf_close(facts->projector);
     free(tree);
 }

@@ -25,6 +25,8 @@ struct fs_tree_options {
     uint64_t hf_shard_bytes;      /* of data in a file of weights in hf/; 0: FS_HF_SHARD_BYTES */
     enum fs_dtype dtype;          /* of safetensors files */
     enum fs_export_choice export; /* of model.gguf and split/ */
+    struct gguf_model
+        *projector; /* of the model; the tree takes it over, even on failure; or NULL */
     /*
      * Findings of `ggufs --check` for the summary, collected while the model was opened; NULL if
      * there are none. Copied.

@@ -92,7 +92,7 @@ static _Noreturn void run_server(char **arguments, pid_t parent, int messages,
 static pid_t start_server(const char *model, const struct gguf_texts *options, char *folder,
                           int messages, const sigset_t *signals)
 {
-    char **arguments = calloc(2 * options->n_texts + 6, sizeof *arguments);
+    char **arguments = calloc(2 * options->n_texts + 8, sizeof *arguments);
     const pid_t parent = getpid();
     char *path = NULL;
     size_t n = 0;
@@ -105,6 +105,8 @@ static pid_t start_server(const char *model, const struct gguf_texts *options, c
     }
     arguments[n++] = "ggufs";
     arguments[n++] = "-f";
+    arguments[n++] = "-o";
+    arguments[n++] = "part=model"; /* what llama.cpp would run, of a file of Ollama */
     for (size_t i = 0; i < options->n_texts; i++) {
         arguments[n++] = "-o";
         arguments[n++] = (char *)(uintptr_t)options->texts[i];

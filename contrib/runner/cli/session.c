@@ -77,6 +77,12 @@ static int open_directory(struct run_session *session, char **found)
     session->tree.fd = open(model, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (session->tree.fd < 0)
         return complain_of_place(model);
+    if (faccessat(session->tree.fd, "original.gguf", F_OK, 0) == 0) {
+        /* The tree shows a file of Ollama as it is; a private mount translates it. */
+        close(session->tree.fd);
+        session->tree.fd = -1;
+        return asprintf(found, "%s/original.gguf", model) < 0 ? EX_OSERR : EX_OK;
+    }
     if (faccessat(session->tree.fd, "metadata", F_OK, 0) == 0)
         return EX_OK;
     if (errno != ENOENT)

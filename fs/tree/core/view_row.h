@@ -63,8 +63,10 @@ struct fs_view {
     fs_view_builder *build;
     fs_view_size *size; /* with `build`; NULL if the file must be built to know its size */
 
-    /* For builders of several files: the id of a dequant_type, and the writer of the contents. */
+    /* For builders of several files: the id of a dequant_type, a part of the model, and the writer
+     * of the contents. */
     uint32_t element_type;
+    unsigned part; /* of facts->parts */
     fs_statistics_writer *write_statistics;
 
     /* Opening the file can take minutes, because `build` computes its contents. */

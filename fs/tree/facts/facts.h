@@ -8,6 +8,7 @@
 #include "fs/tree/facts/tensor_pairs.h"
 #include "gguf/model.h"
 #include "gguf/orig_shapes.h"
+#include "gguf/translate/translate.h"
 
 struct fs_tree;
 struct fs_hf_checkpoint;
@@ -33,8 +34,24 @@ struct fs_extra {
     struct gguf_file file;
 };
 
+/* The GGUF files in the tree. */
+enum fs_part_id {
+    FS_PART_MODEL,     /* model.gguf and split/: what llama.cpp loads */
+    FS_PART_PROJECTOR, /* mmproj.gguf: encoders of images and sound */
+    FS_PART_ORIGINAL,  /* original.gguf: the file as it is, if model.gguf is not */
+    FS_PART_OLLAMA,    /* ollama.gguf: model and projector in one file */
+    FS_N_PARTS
+};
+
+struct fs_part {
+    const struct gguf_model *model; /* NULL: there is no such file */
+    struct fs_export export;        /* the types of its tensors */
+};
+
 struct fs_facts {
-    struct fs_export export; /* the types of tensors in model.gguf and split/ */
+    struct gguf_translation translation;   /* for llama.cpp */
+    struct gguf_model *projector, *joined; /* in another file; with it, for Ollama; or NULL */
+    struct fs_part parts[FS_N_PARTS];
     struct fs_shard *shards; /* the files in split/ */
     uint32_t n_shards;
     struct gguf_shape *shapes;     /* by tensor, if they differ from `ne`; NULL if none does */

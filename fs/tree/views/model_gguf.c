@@ -11,6 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A file: a part of the model, or a shard of it. */
+struct file {
+    const struct fs_part *part;
+    const struct fs_shard *shard; /* NULL: the whole part */
+};
+
 /* ---- the contents ---- */
 
 static uint64_t padding_at(const struct gguf_model *model, uint64_t offset)
@@ -53,27 +59,26 @@ static struct gguf_key split_key(const struct gguf_model *model, const struct fs
 }
 
 /* Return the number of keys that the file has after the model's keys. */
-static uint64_t n_added(const struct fs_tree *tree, const struct fs_shard *shard)
+static uint64_t n_added(const struct file *file)
 {
-    if (!shard)
-        return tree->facts->export.n_added;
-    return N_SPLIT_KEYS + (shard->index == 0 ? tree->facts->export.n_added : 0);
+    const uint64_t n = file->part->export.n_added;
+
+    return file->shard ? N_SPLIT_KEYS + (file->shard->index == 0 ? n : 0) : n;
 }
 
 /* Return one of them: in a shard, the first three are about the split. */
-static struct gguf_key added_key(const struct fs_tree *tree, const struct fs_shard *shard,
-                                 uint64_t i)
+static struct gguf_key added_key(const struct file *file, uint64_t i)
 {
-    if (shard && i < N_SPLIT_KEYS)
-        return split_key(tree->model, shard, i);
-    return tree->facts->export.added[i - (shard ? N_SPLIT_KEYS : 0)];
+    if (file->shard && i < N_SPLIT_KEYS)
+        return split_key(file->part->model, file->shard, i);
+    return file->part->export.added[i - (file->shard ? N_SPLIT_KEYS : 0)];
 }
 
-static void write_counts(const struct fs_tree *tree, const struct fs_shard *shard,
-                         struct fs_sink *sink)
+static void write_counts(const struct file *file, struct fs_sink *sink)
 {
-    const struct gguf_model *model = tree->model;
-    uint64_t n_keys = n_added(tree, shard);
+    const struct gguf_model *model = file->part->model;
+    const struct fs_shard *shard = file->shard;
+    uint64_t n_keys = n_added(file);
 
     for (uint64_t i = 0; i < model->n_keys; i++)
         n_keys += is_written(model, shard, &model->keys[i]);
@@ -83,9 +88,9 @@ static void write_counts(const struct fs_tree *tree, const struct fs_shard *shar
     fs_gguf_number(sink, n_keys, sizeof(uint64_t));
 }
 
-static void write_key(const struct fs_tree *tree, const struct gguf_key *key, struct fs_sink *sink)
+static void write_key(const struct file *file, const struct gguf_key *key, struct fs_sink *sink)
 {
-    const struct gguf_value value = fs_export_value(tree->model, &tree->facts->export, key);
+    const struct gguf_value value = fs_export_value(file->part->model, &file->part->export, key);
 
     fs_gguf_string(sink, key->name);
     fs_gguf_number(sink, value.type, sizeof(uint32_t));
@@ -93,11 +98,11 @@ static void write_key(const struct fs_tree *tree, const struct gguf_key *key, st
 }
 
 /* Write the info of a tensor whose data begin at *offset, and move that past them. */
-static void write_info(const struct fs_tree *tree, uint64_t index, uint64_t *offset,
+static void write_info(const struct fs_part *part, uint64_t index, uint64_t *offset,
                        struct fs_sink *sink)
 {
-    const struct gguf_model *model = tree->model;
-    const struct fs_exported exported = fs_export_tensor(model, tree->facts->export.choice, index);
+    const struct gguf_model *model = part->model;
+    const struct fs_exported exported = fs_export_tensor(model, part->export.choice, index);
     const struct gguf_converted_tensor *tensor = &exported.tensor;
     const uint32_t stored_id = model->tensors[tensor->stored[0]].type_id;
     uint64_t n_bytes;
@@ -108,7 +113,7 @@ static void write_info(const struct fs_tree *tree, uint64_t index, uint64_t *off
         fs_gguf_number(sink, tensor->ne[i], sizeof(uint64_t));
     fs_gguf_number(sink, exported.type ? exported.type->id : stored_id, sizeof(uint32_t));
     fs_gguf_number(sink, *offset, sizeof(uint64_t));
-    if (fs_export_bytes(model, tree->facts->export.choice, index, &n_bytes) < 0 ||
+    if (fs_export_bytes(model, part->export.choice, index, &n_bytes) < 0 ||
         __builtin_add_overflow(*offset, n_bytes, offset) ||
         __builtin_add_overflow(*offset, padding_at(model, *offset), offset))
         fs_sink_fail(sink, -EOVERFLOW);
@@ -117,24 +122,26 @@ static void write_info(const struct fs_tree *tree, uint64_t index, uint64_t *off
 /* Write the counts, the model's keys, added keys, and the infos of the tensors. */
 static void write_header(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
 {
-    const struct gguf_model *model = tree->model;
-    const struct fs_shard *shard = subject;
+    const struct file *file = subject;
+    const struct gguf_model *model = file->part->model;
+    const struct fs_shard *shard = file->shard;
     const uint64_t first = shard ? shard->first_tensor : 0;
     const uint64_t end = shard ? first + shard->n_tensors : fs_export_count(model);
     uint64_t offset = 0;
 
-    write_counts(tree, shard, sink);
+    (void)tree;
+    write_counts(file, sink);
     for (uint64_t i = 0; i < model->n_keys && sink->error == 0; i++) {
         if (is_written(model, shard, &model->keys[i]))
-            write_key(tree, &model->keys[i], sink);
+            write_key(file, &model->keys[i], sink);
     }
-    for (uint64_t i = 0; i < n_added(tree, shard); i++) {
-        const struct gguf_key key = added_key(tree, shard, i);
+    for (uint64_t i = 0; i < n_added(file); i++) {
+        const struct gguf_key key = added_key(file, i);
 
-        write_key(tree, &key, sink);
+        write_key(file, &key, sink);
     }
     for (uint64_t i = first; i < end && sink->error == 0; i++)
-        write_info(tree, i, &offset, sink);
+        write_info(file->part, i, &offset, sink);
 }
 
 /* ---- the data ---- */
@@ -154,10 +161,10 @@ static int add_stored(struct fs_image *image, const struct gguf_tensor *stored,
                                stored->extent_bytes);
 }
 
-static int add_data(const struct fs_tree *tree, uint64_t index, struct fs_image *image)
+static int add_data(const struct fs_part *part, uint64_t index, struct fs_image *image)
 {
-    const struct gguf_model *model = tree->model;
-    const struct fs_exported exported = fs_export_tensor(model, tree->facts->export.choice, index);
+    const struct gguf_model *model = part->model;
+    const struct fs_exported exported = fs_export_tensor(model, part->export.choice, index);
     int result = 0;
 
     for (uint32_t i = 0; result == 0 && i < exported.tensor.n_stored; i++)
@@ -181,31 +188,72 @@ const char *fs_model_gguf_obstacle(const struct gguf_model *model)
     return NULL;
 }
 
+static bool has_part(const struct fs_tree *tree, enum fs_part_id id)
+{
+    const struct gguf_model *model = tree->facts->parts[id].model;
+
+    return model && !fs_model_gguf_obstacle(model);
+}
+
 bool fs_model_gguf_applies(const struct fs_tree *tree, const void *subject)
 {
     (void)subject;
-    return !fs_model_gguf_obstacle(tree->model);
+    return has_part(tree, FS_PART_MODEL);
+}
+
+bool fs_mmproj_gguf_applies(const struct fs_tree *tree, const void *subject)
+{
+    (void)subject;
+    return has_part(tree, FS_PART_PROJECTOR);
+}
+
+bool fs_original_gguf_applies(const struct fs_tree *tree, const void *subject)
+{
+    (void)subject;
+    return has_part(tree, FS_PART_ORIGINAL);
+}
+
+bool fs_ollama_gguf_applies(const struct fs_tree *tree, const void *subject)
+{
+    (void)subject;
+    return has_part(tree, FS_PART_OLLAMA);
 }
 
 int fs_model_gguf_build(const struct fs_tree *tree, const struct fs_node *node,
                         const struct fs_interrupt *interrupt, struct fs_image *image)
 {
-    const struct gguf_model *model = tree->model;
+    const struct file made = {&tree->facts->parts[node->view->part], node->subject};
+    const struct gguf_model *model = made.part->model;
     const struct gguf_file *file = &model->files[0];
-    const struct fs_shard *shard = node->subject;
+    const struct fs_shard *shard = made.shard;
     const uint64_t first = shard ? shard->first_tensor : 0;
     const uint64_t end = shard ? first + shard->n_tensors : fs_export_count(model);
     int result;
 
+    image->model = model;
     /* The final size of a growing file is unknown, but the end of its last tensor is known. */
     if (!shard && model->n_files == 1 && model->is_current && !file->source.is_growing &&
-        !tree->facts->export.is_changed)
+        !made.part->export.is_changed)
         return fs_image_add_source(image, file, file->source.start_offset,
                                    file->source.end_offset - file->source.start_offset);
-    result = fs_image_add_text(image, write_header, tree, node->subject, interrupt);
+    result = fs_image_add_text(image, write_header, tree, &made, interrupt);
     if (result == 0)
         result = add_padding(image);
     for (uint64_t i = first; result == 0 && i < end; i++)
-        result = add_data(tree, i, image);
+        result = add_data(made.part, i, image);
     return result;
+}
+
+bool fs_model_unsupported_applies(const struct fs_tree *tree, const void *subject)
+{
+    (void)subject;
+    return tree->facts->translation.refusal;
+}
+
+void fs_model_unsupported_write(const struct fs_tree *tree, const void *subject,
+                                struct fs_sink *sink)
+{
+    (void)subject;
+    fs_sink_print(sink, "%s", tree->facts->translation.refusal);
+    fs_sink_literal(sink, "\n");
 }

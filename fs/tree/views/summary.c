@@ -267,6 +267,21 @@ static void print_remark(const struct fs_summary *summary, const char *label, co
     fs_summary_part(summary, "\n", NULL);
 }
 
+/* Return what is to be said of model.gguf, or NULL. */
+static const char *translation_remark(const struct fs_tree *tree)
+{
+    const struct gguf_translation *translation = &tree->facts->translation;
+
+    return translation->refusal ? translation->refusal
+           : translation->text && translation->projector
+               ? "translated from Ollama's file for llama.cpp, with mmproj.gguf; the file itself "
+                 "is "
+                 "original.gguf"
+           : gguf_is_translated(translation)
+               ? "translated from Ollama's file for llama.cpp; the file itself is original.gguf"
+               : tree->model->gguf_remark;
+}
+
 static void print_summary(const struct fs_summary *summary)
 {
     const struct gguf_model *model = summary->tree->model;
@@ -302,7 +317,7 @@ static void print_summary(const struct fs_summary *summary)
     print_files(summary);
     fs_kind_lines_write(summary, found.id);
     print_findings(summary, &summary->tree->facts->findings);
-    print_remark(summary, "model.gguf", "", "model_gguf", model->gguf_remark);
+    print_remark(summary, "model.gguf", "", "model_gguf", translation_remark(summary->tree));
     print_remark(summary, "safetensors", "no model.safetensors: ", "no_safetensors",
                  fs_safetensors_obstacle(summary->tree));
     if (summary->is_json)

@@ -85,10 +85,18 @@ fs_text_writer fs_merges_text_write;
 
 /*
  * model.gguf and split/: the model, or a shard of it, as a little-endian GGUF file of version 3,
- * whatever its source's format.
+ * whatever its source's format; translated for llama.cpp if Ollama wrote the file. Then mmproj.gguf
+ * has its encoders, and original.gguf is the file as it is.
  */
 fs_view_condition fs_model_gguf_applies;
+fs_view_condition fs_mmproj_gguf_applies;
+fs_view_condition fs_original_gguf_applies;
+fs_view_condition fs_ollama_gguf_applies;
 fs_view_builder fs_model_gguf_build;
+
+/* model.unsupported.txt: why llama.cpp runs no such model. */
+fs_view_condition fs_model_unsupported_applies;
+fs_text_writer fs_model_unsupported_write;
 
 /* Return the reason why the model cannot be written as a GGUF file, in a few words, or NULL. */
 const char *fs_model_gguf_obstacle(const struct gguf_model *model);

@@ -216,7 +216,7 @@ Test(library, options_are_those_of_the_command)
             cr_expect(takes(word, problem), "%s: %s", word, problem);
         }
     }
-    cr_expect_eq(n, 11u);
+    cr_expect_eq(n, 12u);
 }
 
 /* ---- keys ---- */

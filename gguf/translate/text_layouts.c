@@ -1,0 +1,472 @@
+/* How files of Ollama hold text models. The rows are tried in this order, each once. */
+#include "gguf/translate/draft.h"
+
+#include "gguf/made_values.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Gemma's turns, for files without a template. */
+#define GEMMA_TEMPLATE                                                                             \
+    "{{ bos_token }}{% for message in messages %}{% if message['role'] == 'assistant' %}"          \
+    "{% set role = 'model' %}{% else %}{% set role = message['role'] %}{% endif %}"                \
+    "{{ '<start_of_turn>' + role + '\\n' + message['content'] | trim + '<end_of_turn>\\n' }}"      \
+    "{% endfor %}{% if add_generation_prompt %}{{ '<start_of_turn>model\\n' }}{% endif %}"
+
+/* ---- values that are computed ---- */
+
+/* Cut the lists of the vocabulary to so many tokens. */
+static void cut_vocabulary(struct gguf_draft *draft, uint64_t n_tokens)
+{
+    static const char *const names[] = {"tokens", "scores", "token_type"};
+    char name[64];
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct gguf_key *key;
+        struct gguf_value cut, element;
+        struct gguf_cursor cursor;
+
+        snprintf(name, sizeof name, "/tokenizer.ggml.%s", names[i]);
+        key = gguf_draft_key(draft, name);
+        if (!key || key->value.type != GGUF_ARRAY || key->value.array.n_elements <= n_tokens)
+            continue;
+        cut = key->value;
+        cursor = gguf_array_begin(&cut.array);
+        for (uint64_t j = 0; j < n_tokens; j++)
+            gguf_array_next(&cursor, cut.array.element_type, &element);
+        cut.array.n_elements = n_tokens;
+        cut.array.size_bytes = cursor.offset;
+        gguf_draft_set(draft, name, cut);
+    }
+}
+
+static void finish_gemma3(struct gguf_draft *draft)
+{
+    const struct gguf_tensor *embeddings = gguf_draft_stored(draft, "token_embd.weight");
+
+    if (!gguf_draft_key(draft, "/tokenizer.chat_template"))
+        gguf_draft_set(draft, "/tokenizer.chat_template",
+                       (struct gguf_value){.type = GGUF_STRING,
+                                           .string = {GEMMA_TEMPLATE, sizeof GEMMA_TEMPLATE - 1}});
+    if (gguf_draft_number(draft, "context_length", 0) >= 131072)
+        gguf_draft_keys(draft, "rope.scaling.type=str:linear rope.scaling.factor=f32:8");
+    if (embeddings)
+        cut_vocabulary(draft, embeddings->ne[1]);
+}
+
+/* Return the bits of a letter of base64, or -1. */
+static int base64_bits(char letter)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *at = letter ? strchr(letters, letter) : NULL;
+
+    return at ? (int)(at - letters) : -1;
+}
+
+static bool has_letters(const struct gguf_draft *draft)
+{
+    const struct gguf_key *model = gguf_draft_key(draft, "/tokenizer.ggml.model");
+    const struct gguf_array map = gguf_draft_array(draft, "/tokenizer.ggml.precompiled_charsmap");
+
+    return model && model->value.type == GGUF_STRING &&
+           gguf_string_equals(model->value.string, "t5") && map.element_type == GGUF_STRING;
+}
+
+/* The map is in base64, one letter per string. */
+static void join_letters(struct gguf_draft *draft)
+{
+    static const char name[] = "/tokenizer.ggml.precompiled_charsmap";
+    const struct gguf_array letters = gguf_draft_array(draft, name);
+    struct gguf_cursor cursor = gguf_array_begin(&letters);
+    struct gguf_array_builder builder;
+    struct gguf_value letter;
+    uint32_t bits = 0, n_bits = 0;
+
+    draft->result = gguf_make_array(draft->model, GGUF_UINT8, 0, letters.n_elements, &builder);
+    for (uint64_t i = 0; draft->result == 0 && i < letters.n_elements; i++) {
+        gguf_array_next(&cursor, GGUF_STRING, &letter);
+        const char *text = letter.string.data;
+        const int value = letter.string.length_bytes == 1 ? base64_bits(*text) : -1;
+
+        if (letter.string.length_bytes == 1 && *text == '=')
+            break;
+        if (value < 0) {
+            draft->refusal = "its precompiled_charsmap is not in base64";
+            return;
+        }
+        bits = bits << 6 | (uint32_t)value;
+        n_bits += 6;
+        if (n_bits >= 8) {
+            n_bits -= 8;
+            *builder.at++ = (uint8_t)(bits >> n_bits);
+        }
+    }
+    if (draft->result < 0)
+        return;
+    builder.array.n_elements = builder.array.size_bytes =
+        (uint64_t)(builder.at - builder.array.data);
+    gguf_draft_set(draft, name, (struct gguf_value){.type = GGUF_ARRAY, .array = builder.array});
+}
+
+static bool has_more_embeddings(const struct gguf_draft *draft)
+{
+    const struct gguf_tensor *all = gguf_draft_stored(draft, "token_embd.weight");
+    const struct gguf_tensor *text = gguf_draft_stored(draft, "per_layer_token_embd.weight");
+
+    return all && text && all->ne[1] > text->ne[1];
+}
+
+/* Set the numbers of an array, with one more if it is not there. */
+static void set_with(struct gguf_draft *draft, const char *name, const struct gguf_array *array,
+                     uint32_t last)
+{
+    uint32_t *numbers = calloc(array->n_elements + 1, sizeof *numbers);
+    struct gguf_cursor cursor = gguf_array_begin(array);
+    struct gguf_value value;
+    bool is_there = false;
+
+    if (!numbers) {
+        draft->result = -ENOMEM;
+        return;
+    }
+    for (uint64_t i = 0; i < array->n_elements; i++) {
+        gguf_array_next(&cursor, array->element_type, &value);
+        numbers[i] = (uint32_t)value.u64;
+        is_there |= numbers[i] == last;
+    }
+    numbers[array->n_elements] = last;
+    gguf_draft_set_numbers(draft, name, GGUF_INT32, numbers, array->n_elements + !is_there);
+    free(numbers);
+}
+
+/* Give tokens of bytes and unused tokens their types. */
+static void correct_types(struct gguf_draft *draft)
+{
+    const struct gguf_array tokens = gguf_draft_array(draft, "/tokenizer.ggml.tokens");
+    const struct gguf_array types = gguf_draft_array(draft, "/tokenizer.ggml.token_type");
+    struct gguf_cursor text = gguf_array_begin(&tokens), type = gguf_array_begin(&types);
+    struct gguf_array_builder builder;
+    struct gguf_value token, number;
+
+    if (tokens.element_type != GGUF_STRING || types.element_type != GGUF_INT32 ||
+        tokens.n_elements != types.n_elements)
+        return;
+    draft->result =
+        gguf_make_array(draft->model, GGUF_INT32, types.n_elements, 4 * types.n_elements, &builder);
+    for (uint64_t i = 0; draft->result == 0 && i < types.n_elements; i++) {
+        gguf_array_next(&text, GGUF_STRING, &token);
+        gguf_array_next(&type, GGUF_INT32, &number);
+        if (token.string.length_bytes == 6 && gguf_string_starts_with(token.string, "<0x") &&
+            token.string.data[5] == '>')
+            number.u64 = 6; /* a byte */
+        else if (gguf_string_starts_with(token.string, "<unused"))
+            number.u64 = 1; /* normal */
+        gguf_put_u32(&builder, (uint32_t)number.u64);
+    }
+    if (draft->result == 0)
+        gguf_draft_set(draft, "/tokenizer.ggml.token_type",
+                       (struct gguf_value){.type = GGUF_ARRAY, .array = builder.array});
+}
+
+static void cut_gemma3n(struct gguf_draft *draft)
+{
+    static const char ids[] = "/tokenizer.ggml.eos_token_ids";
+    const struct gguf_tensor *text = gguf_draft_stored(draft, "per_layer_token_embd.weight");
+    struct gguf_drafted_tensor *all = gguf_draft_of(draft, "token_embd.weight");
+    const struct gguf_array old = gguf_draft_array(draft, ids);
+
+    cut_vocabulary(draft, text->ne[1]);
+    correct_types(draft);
+    if (old.n_elements > 0 && gguf_value_type_is_integer(old.element_type))
+        set_with(draft, ids, &old, 106);
+    else
+        gguf_draft_set_numbers(draft, ids, GGUF_INT32, (uint32_t[]){1, 106}, 2);
+    all->ne[1] = text->ne[1];
+    gguf_draft_begin_pieces(draft, all, all->type);
+    gguf_draft_add_piece(draft, all, all->stored, 0, all->ne[0] * all->ne[1]);
+    draft->is_changed = true;
+}
+
+/* Replace an array by its maximum, or by `zero` if all are 0. */
+static void take_maximum(struct gguf_draft *draft, const char *name, uint64_t zero)
+{
+    const struct gguf_array array = gguf_draft_array(draft, name);
+    uint64_t maximum = 0;
+
+    for (uint64_t i = 0; i < array.n_elements && i < 512; i++) {
+        const uint64_t number = gguf_array_number(&array, i, 0);
+
+        maximum = number > maximum ? number : maximum;
+    }
+    maximum = maximum > 0 ? maximum : zero;
+    if (array.n_elements > 0 && maximum > 0)
+        gguf_draft_set_u32(draft, name, maximum);
+}
+
+/* llama.cpp wants four sections of RoPE; Ollama wrote three. */
+static void pad_sections(struct gguf_draft *draft, const char *name)
+{
+    const struct gguf_array array = gguf_draft_array(draft, name);
+    uint32_t numbers[4] = {0};
+
+    for (uint64_t i = 0; i < 3; i++)
+        numbers[i] = (uint32_t)gguf_array_number(&array, i, 0);
+    if (array.n_elements == 3)
+        gguf_draft_set_numbers(draft, "rope.dimension_sections", GGUF_INT32, numbers, 4);
+}
+
+static void finish_qwen25vl(struct gguf_draft *draft)
+{
+    pad_sections(draft, "rope.mrope_section");
+}
+
+static void finish_qwen3vl(struct gguf_draft *draft)
+{
+    const struct gguf_array deep = gguf_draft_array(draft, "vision.deepstack_visual_indexes");
+
+    pad_sections(draft, "rope.mrope_section");
+    if (!gguf_draft_key(draft, "rope.dimension_sections"))
+        gguf_draft_set_numbers(draft, "rope.dimension_sections", GGUF_INT32,
+                               (uint32_t[]){24, 20, 20, 0}, 4);
+    if (!gguf_draft_key(draft, "n_deepstack_layers"))
+        gguf_draft_set_u32(draft, "n_deepstack_layers", deep.n_elements);
+}
+
+static void finish_qwen35(struct gguf_draft *draft)
+{
+    take_maximum(draft, "attention.head_count_kv", 2);
+    pad_sections(draft, "rope.dimension_sections");
+    gguf_draft_nextn(draft);
+}
+
+static void finish_qwen3next(struct gguf_draft *draft)
+{
+    take_maximum(draft, "attention.head_count_kv", 0);
+}
+
+/* ---- tensors that are joined ---- */
+
+/* Join the gates and the ups of all blocks, whose names end in `end`, as tensors called `name`. */
+static void join_gates(struct gguf_draft *draft, const char *end, const char *name)
+{
+    for (size_t i = 0; draft->result == 0 && i < draft->n_tensors; i++) {
+        const struct gguf_string stored = draft->tensors[i].stored->name;
+        const size_t tail = strlen("ffn_gate") + strlen(end);
+        struct gguf_drafted_tensor *pair[2] = {&draft->tensors[i], NULL};
+        char text[64];
+        int n;
+
+        snprintf(text, sizeof text, ".ffn_gate%s", end);
+        if (!gguf_string_starts_with(stored, "blk.") || !gguf_string_ends_with(stored, text))
+            continue;
+        n = (int)(stored.length_bytes - tail);
+        pair[1] = gguf_draft_of(draft, "%.*sffn_up%s", n, stored.data, end);
+        if (pair[1] && pair[0]->stored->type == pair[1]->stored->type &&
+            pair[0]->ne[1] == pair[1]->ne[1] && gguf_draft_join(draft, pair, 2, 1, false))
+            gguf_draft_rename(draft, pair[0], "%.*s%s", n, stored.data, name);
+    }
+}
+
+/* Scales of the experts' tensors, which some files have, hold for gates and ups alone. */
+static void finish_gemma4(struct gguf_draft *draft)
+{
+    for (uint64_t i = 0; i < draft->base->n_tensors; i++) {
+        const struct gguf_string name = draft->base->tensors[i].name;
+
+        if (gguf_string_contains(name, ".ffn_gate_up_exps.") ||
+            gguf_string_contains(name, ".ffn_gate_exps.scale") ||
+            gguf_string_contains(name, ".ffn_gate_exps.input_scale") ||
+            gguf_string_contains(name, ".ffn_up_exps.scale") ||
+            gguf_string_contains(name, ".ffn_up_exps.input_scale"))
+            return;
+    }
+    join_gates(draft, "_exps.weight", "ffn_gate_up_exps.weight");
+}
+
+static bool lacks_embedding_norm(const struct gguf_draft *draft)
+{
+    return gguf_draft_stored(draft, "output_norm.weight") &&
+           !gguf_draft_stored(draft, "token_embd_norm.weight");
+}
+
+static void finish_glmocr(struct gguf_draft *draft)
+{
+    pad_sections(draft, "rope.mrope_section");
+    join_gates(draft, ".weight", "ffn_up.weight");
+}
+
+/* ---- keys of latent attention, experts and Llama 3 ---- */
+
+static void finish_glm4moelite(struct gguf_draft *draft)
+{
+    const uint64_t rank = gguf_draft_number(draft, "attention.kv_lora_rank", 0);
+    const uint64_t rotated = gguf_draft_number(draft, "rope.dimension_count", 0);
+    const uint64_t key = gguf_draft_number(draft, "attention.key_length", 0);
+    const uint64_t value = gguf_draft_number(draft, "attention.value_length", key);
+    const struct gguf_array ids = gguf_draft_array(draft, "/tokenizer.ggml.eos_token_ids");
+    static const char *const names[] = {"/tokenizer.ggml.eot_token_id",
+                                        "/tokenizer.ggml.eom_token_id"};
+
+    if (key > 0) {
+        gguf_draft_set_u32(draft, "attention.key_length_mla", key);
+        gguf_draft_set_u32(draft, "attention.value_length_mla", value);
+    }
+    if (rank > 0 && rotated > 0) {
+        gguf_draft_set_u32(draft, "attention.key_length", rank + rotated);
+        gguf_draft_set_u32(draft, "attention.value_length", rank);
+    }
+    for (uint64_t i = 0; i < 2; i++)
+        if (!gguf_draft_key(draft, names[i]) && i + 1 < ids.n_elements)
+            gguf_draft_set_u32(draft, names[i], gguf_array_number(&ids, i + 1, 0));
+}
+
+static void finish_deepseekocr(struct gguf_draft *draft)
+{
+    const struct gguf_tensor *shared = gguf_draft_stored(draft, "blk.1.ffn_down_shexp.weight");
+    const uint64_t one = gguf_draft_number(draft, "expert_feed_forward_length", 0);
+
+    if (shared && one > 0 && !gguf_draft_key(draft, "expert_shared_count"))
+        gguf_draft_set_u32(draft, "expert_shared_count", shared->ne[0] / one);
+}
+
+static void finish_nemotron(struct gguf_draft *draft)
+{
+    const bool has_experts = gguf_draft_number(draft, "expert_count", 0) > 0 ||
+                             gguf_draft_number(draft, "expert_used_count", 0) > 0;
+
+    gguf_draft_rename_architecture(draft, has_experts ? "nemotron_h_moe" : "nemotron_h");
+}
+
+static void find_latent_size(struct gguf_draft *draft)
+{
+    for (size_t i = 0; i < draft->n_tensors; i++)
+        if (gguf_string_ends_with(draft->tensors[i].stored->name, ".ffn_latent_in.weight") &&
+            !gguf_draft_key(draft, "moe_latent_size"))
+            gguf_draft_set_u32(draft, "moe_latent_size", draft->tensors[i].ne[1]);
+}
+
+/* The ids of Llama 3: the end of the text, of a turn, and the start of a header. */
+enum { END_OF_TEXT = 128001, START_HEADER = 128006, END_OF_TURN = 128009 };
+
+static bool lacks_end_of_turn(const struct gguf_draft *draft)
+{
+    const struct gguf_key *pre = gguf_draft_key(draft, "/tokenizer.ggml.pre");
+    const struct gguf_key *chat = gguf_draft_key(draft, "/tokenizer.chat_template");
+    const bool is_default =
+        !pre ||
+        (pre->value.type == GGUF_STRING &&
+         (pre->value.string.length_bytes == 0 || gguf_string_equals(pre->value.string, "default")));
+
+    if (!is_default && gguf_draft_number(draft, "/tokenizer.ggml.eos_token_id", 0) != END_OF_TEXT)
+        return false;
+    return gguf_draft_token(draft, "<|eot_id|>") == END_OF_TURN &&
+           (gguf_draft_token(draft, "<|start_header_id|>") == START_HEADER ||
+            (chat && chat->value.type == GGUF_STRING &&
+             (gguf_string_contains(chat->value.string, "<|start_header_id|>") ||
+              gguf_string_contains(chat->value.string, "<|eot_id|>"))));
+}
+
+static void end_turns(struct gguf_draft *draft)
+{
+    static const char *const names[] = {"/tokenizer.ggml.eos_token_id",
+                                        "/tokenizer.ggml.eot_token_id"};
+
+    for (size_t i = 0; i < 2; i++)
+        if (gguf_draft_number(draft, names[i], END_OF_TEXT) == END_OF_TEXT)
+            gguf_draft_set_u32(draft, names[i], END_OF_TURN);
+    gguf_draft_set_numbers(draft, "/tokenizer.ggml.eos_token_ids", GGUF_INT32,
+                           (uint32_t[]){END_OF_TURN}, 1);
+}
+
+static bool lacks_projector_type(const struct gguf_draft *draft)
+{
+    const struct gguf_key *vision = gguf_draft_key(draft, "/clip.has_vision_encoder");
+
+    return vision && vision->value.type == GGUF_BOOL && vision->value.boolean &&
+           !gguf_draft_key(draft, "/clip.projector_type") &&
+           !gguf_draft_key(draft, "/clip.vision.projector_type");
+}
+
+/* ---- the table ---- */
+
+#define ENCODERS "v. mm."
+
+const struct gguf_layout gguf_text_layouts[] = {
+    {"gemma3", "=dense.0.weight", .renamed = "gemma-embedding",
+     .names = "dense.0>dense_2 dense.1>dense_3 norm>output_norm",
+     .keys = "-attention.causal -attention.sliding_window_pattern rope.freq_base_swa=f32:10000 "
+             "/tokenizer.ggml.add_space_prefix=bool:false "
+             "dense_2_feat_in!@dense_2.weight:0 dense_2_feat_out!@dense_2.weight:1 "
+             "dense_3_feat_in!@dense_3.weight:0 dense_3_feat_out!@dense_3.weight:1"},
+    {"gemma3",
+     "mm.tokens_per_image v.* mm.* rope.global.freq_base rope.local.freq_base "
+     "/tokenizer.ggml.add_padding_token /tokenizer.ggml.add_unknown_token "
+     "!attention.layer_norm_rms_epsilon",
+     .drops = ENCODERS,
+     .keys = "rope.freq_base<rope.global.freq_base=f32:1000000 "
+             "rope.freq_base_swa<rope.local.freq_base=f32:10000 "
+             "attention.layer_norm_rms_epsilon=f32:1e-6 "
+             "/tokenizer.ggml.add_space_prefix=bool:false",
+     .rest = finish_gemma3},
+    {"bert", .is = has_letters, .rest = join_letters},
+    {"gemma3n", .is = has_more_embeddings, .keys = "/tokenizer.ggml.model!str:llama",
+     .rest = cut_gemma3n},
+    {"gemma4", "a.* v.* mm.* model.vision_tower.* /tokenizer.ggml.model=llama",
+     .drops = "a. v. mm. model.vision_tower.",
+     .names = ".ffn_gate_inp.per_expert_scale$>.ffn_down_exps.scale",
+     .keys = "/tokenizer.ggml.model!str:gemma4", .rest = finish_gemma4},
+    {"qwen35 qwen35moe",
+     "vision.block_count image_token_id ssm.v_head_reordered rope.mrope_interleaved "
+     "/qwen35moe.feed_forward_length mtp.* v.*",
+     .drops = ENCODERS, .names = ".ssm_dt$>.ssm_dt.bias", .rest = finish_qwen35},
+    {"qwen3next", "*.ssm_dt", .names = ".ssm_dt$>.ssm_dt.bias", .rest = finish_qwen3next},
+    {"laguna", "rope.swa.dimension_count rope.swa.freq_base =blk.0.attn_g.weight",
+     .names = ".attn_g>.attn_gate",
+     .keys = "rope.dimension_count_swa<rope.swa.dimension_count "
+             "rope.freq_base_swa<rope.swa.freq_base"},
+    {"gptoss", "*.attn_qkv.weight *.ffn_gate_up_exps.weight",
+     .refusal = "it is of Ollama's first converter for gpt-oss, of August 2025, whose layout no "
+                "program reads today; pull the model again"},
+    {"gptoss", .renamed = "gpt-oss",
+     .names = ".attn_out>.attn_output .attn_sinks$>.attn_sinks.weight "
+              ".ffn_norm>.post_attention_norm",
+     .keys = "expert_feed_forward_length=@blk.0.ffn_gate_exps.weight:1 "
+             "rope.scaling.type=str:yarn /tokenizer.ggml.pre!str:gpt-4o"},
+    {"lfm2", .is = lacks_embedding_norm, .names = "output_norm>token_embd_norm",
+     .keys = "/tokenizer.ggml.pre!str:lfm2 feed_forward_length!@blk.0.ffn_gate.weight:1"},
+    {"olmo3", .renamed = "olmo2"},
+    {"mistral3", "v.* mm.* rope.scaling.beta_fast rope.scaling.mscale_all_dim rope.scaling_beta",
+     .drops = ENCODERS,
+     .keys = "rope.scaling.yarn_beta_fast<rope.scaling.beta_fast "
+             "rope.scaling.yarn_beta_slow<rope.scaling.beta_slow "
+             "rope.scaling.yarn_log_multiplier<rope.scaling.mscale_all_dim "
+             "attention.temperature_scale<rope.scaling_beta /tokenizer.ggml.pre~tekken"},
+    {"qwen25vl", .renamed = "qwen2vl", .drops = ENCODERS, .rest = finish_qwen25vl},
+    {"qwen3vl qwen3vlmoe", "!rope.dimension_sections v.*", .drops = ENCODERS,
+     .rest = finish_qwen3vl},
+    {"glm4moelite", .renamed = "deepseek2",
+     .keys = "attention.head_count_kv!u32:1 expert_group_count=u32:1 "
+             "expert_group_used_count=u32:1 /tokenizer.ggml.pre!str:glm4",
+     .rest = finish_glm4moelite},
+    {"deepseekocr", .renamed = "deepseek2-ocr", .drops = "s. " ENCODERS,
+     .keys = "attention.layer_norm_rms_epsilon=f32:1e-6 "
+             "expert_feed_forward_length=@blk.1.ffn_down_exps.weight:0",
+     .rest = finish_deepseekocr},
+    {"nemotron_h_omni", "v.* a.* mm.*", .drops = "a. " ENCODERS, .rest = finish_nemotron},
+    {"nemotron_h_moe", "blk.0.ffn_latent_in* blk.1.ffn_latent_in* mtp.*", .drops = "mtp.",
+     .names = ".ffn_latent_in>.ffn_latent_down .ffn_latent_out>.ffn_latent_up",
+     .rest = find_latent_size},
+    {"llama", .is = lacks_end_of_turn, .keys = "/tokenizer.ggml.pre~llama-bpe", .rest = end_turns},
+    {"llama4", "v.* mm.*", .drops = ENCODERS},
+    {"clip", .is = lacks_projector_type, .keys = "/clip.projector_type!str:mlp"},
+    {"glmocr", .renamed = "glm4", .drops = ENCODERS,
+     .names = ".attn_out>.attn_output .post_attn_norm>.post_attention_norm "
+              ".post_ffn_norm>.post_ffw_norm",
+     .keys = "rope.dimension_count<attention.key_length /tokenizer.ggml.pre!str:chatglm-bpe",
+     .rest = finish_glmocr},
+    {"mllama", .refusal = "llama.cpp has no architecture mllama, Llama 3.2 Vision"},
+    {NULL},
+};
