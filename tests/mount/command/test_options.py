@@ -34,7 +34,7 @@ def options_of_help(program):
         match = re.match(r"  (-\S.*?)(?:   |  (?=\S)|$)", line)
         if match:
             names, _, argument = re.sub("^-o (?=[a-z])", "", match[1]).partition(
-                "=" if re.match("-o [a-z]", match[1]) else "@")
+                "=" if re.match("-o [a-z]", match[1]) else "\n")
             words = names.split(", ")
             if not argument:
                 words[-1], _, argument = words[-1].partition(" ")
@@ -45,6 +45,7 @@ def options_of_help(program):
 def plain(words):
     """Return the text of mandoc words without macros and the space around Ns."""
     text = " ".join(words).replace("Oo ", "[").replace(" Oc", "]").replace(" Ns ", "")
+    text = re.sub("Op (.*)", r"[\1]", text)
     return re.sub(r"\b(Ar|Cm|Li|No) |\\&", "", re.sub(" ([:,])", r"\1", text))
 
 

@@ -42,6 +42,7 @@ COVERED_BY = {
     "fs/command/info.c": "test_json",
     "fs/command/list.c": "test_no_mount/test_all_models",
     "fs/command/main.c": "test_command",
+    "fs/command/many_models.c": "test_many",
     "fs/command/model_input.c": "test_command",
     "fs/command/mount_helper.c": "test_mount8",
     "fs/command/mount_model.c": "test_daemon",
@@ -59,10 +60,12 @@ COVERED_BY = {
     "fs/mount/log.c": "test_logs",
     "fs/mount/mount_table.c": "test_status/test_strange_names",
     "fs/mount/mountpoint.c": "test_mountpoint/test_swapped",
+    "fs/mount/opener.c": "test_many/test_a_folder_that_becomes_a_link",
     "fs/mount/read_failures.c": "test_faults",
     "fs/mount/requests.c": "test_read",
     "fs/mount/requirements.c": "test_containers/test_device_that_the_control_group_denies",
     "fs/mount/serve.c": "test_daemon",
+    "fs/mount/set_requests.c": "test_many",
 }
 
 

@@ -179,7 +179,7 @@ class TestErrors(RunnerTestCase):
             self.assertIn("local files only", err)
             self.assertIn(remedy, err)
 
-        self.assertIn("is not in the cache", self.refused(EX_NOINPUT, "hf:a/b:Q8_0", "a"))
+        self.assertIn("there is no such model in", self.refused(EX_NOINPUT, "hf:a/b:Q8_0", "a"))
 
     def test_no_such_model(self):
         self.assertIn("ggufs MODEL", self.refused(EX_NOINPUT, self.path("nothing"), "a"))
