@@ -46,8 +46,9 @@ static int find_file(fuse_req_t request, const char *name, struct fuse_entry_par
     struct fs_server *server = fs_server_of(request);
     struct fs_shown *shown = NULL;
     fs_node_index node = FS_NO_NODE;
-    int result =
-        gguf_text_starts_with(name, "models.") ? fs_model_set_refresh(server->set) : -ENOENT;
+    int result = gguf_text_starts_with(name, "models.") || strcmp(name, "presets.ini") == 0
+                     ? fs_model_set_refresh(server->set)
+                     : -ENOENT;
 
     if (result == 0)
         result = fs_enter(server, FUSE_ROOT_ID, &shown);

@@ -61,20 +61,19 @@ static bool split(const char *name, struct repository *parts)
            (!at || is_safe(parts->revision)) && (!colon || is_safe(parts->tag));
 }
 
-bool gguf_store_repository_key(const char *name, char *out, size_t room)
+char *gguf_repository_key(const char *name)
 {
     struct repository parts;
 
-    if (name[0] == '\0')
-        return room > 0 && (out[0] = '\0') == '\0';
-    return split(name, &parts) && (size_t)snprintf(out, room, "%s", parts.name) < room;
+    return name[0] == '\0' || split(name, &parts) ? strdup(name[0] == '\0' ? name : parts.name)
+                                                  : NULL;
 }
 
 /* ---- the files of a folder ---- */
 
 struct files {
     struct gguf_store_search *search;
-    struct gguf_listed_model all; /* as extras: the paths below the folder, sorted, as names */
+    struct gguf_listed_model all; /* as extras: the paths below the folder, as names */
     struct gguf_listed_file *list;
     size_t n, n_folders;
     bool has_checkpoint; /* a safetensors file */
@@ -87,37 +86,21 @@ static bool has_ending(const char *name, const char *ending)
     return length > n && strcasecmp(name + length - n, ending) == 0;
 }
 
-/* Add all GGUF files below the folder `root`, which are in root/path. */
-static void collect(struct files *files, const char *root, const char *path, int depth)
+/* Collect all GGUF files. */
+static bool visit_file(struct gguf_store_search *search, const struct gguf_store_thing *thing,
+                       void *user)
 {
-    const struct gguf_store_access *access = files->search->access;
-    char *path_of_folder = gguf_store_text("%s/%s", root, path);
-    struct gguf_folder folder = {0};
-    int result = path_of_folder && files->n_folders++ < MAX_FOLDERS
-                     ? access->list(access->argument, path_of_folder, &folder)
-                     : -ENOMEM;
+    struct files *files = user;
+    const bool is_folder = thing->entry->is_folder;
 
-    for (size_t i = 0; result == 0 && i < folder.n_entries; i++) {
-        const char *name = folder.entries[i].name;
-        char *below = gguf_store_text("%s%s", path, name);
-        char *full = gguf_store_text("%s/%s%s", root, path, name);
-        char *deeper = gguf_store_text("%s%s/", path, name);
-
-        files->has_checkpoint |= has_ending(name, ".safetensors");
-        if (!below || !full || !deeper)
-            result = -ENOMEM;
-        else if (folder.entries[i].is_folder && depth < MAX_DEPTH)
-            collect(files, root, deeper, depth + 1);
-        else if (has_ending(name, ".gguf") && files->n < MAX_FILES)
-            result = gguf_listed_model_add(&files->all, below, full);
+    (void)search;
+    files->has_checkpoint |= has_ending(thing->below, ".safetensors");
+    if (!is_folder && has_ending(thing->below, ".gguf") && files->n < MAX_FILES &&
+        gguf_listed_model_add(&files->all, thing->below, thing->path) == 0) {
         files->list = files->all.extras;
         files->n = files->all.n_extras;
-        free(deeper);
-        free(full);
-        free(below);
     }
-    gguf_folder_free(&folder);
-    free(path_of_folder);
+    return is_folder && files->n_folders++ < MAX_FOLDERS;
 }
 
 static const char *base_name(const char *path)
@@ -281,16 +264,16 @@ static void refuse_choice(struct gguf_listed_model *model, const struct files *f
 }
 
 int gguf_store_load_folder(struct gguf_store_search *search, const char *folder,
-                           const char *repository, const char *wanted, const char *const *defaults)
+                           const char *repository, const char *const *defaults)
 {
     struct files files = {.search = search};
     const struct gguf_listed_file *found = NULL;
     struct repository parts;
-    const bool has_parts = wanted && split(wanted, &parts);
+    const bool has_parts = search->wanted && split(search->wanted, &parts);
     size_t n_added = 0;
     int result = 0;
 
-    collect(&files, folder, "", 0);
+    gguf_store_walk(search, folder, visit_file, &files);
     if (files.n == MAX_FILES || files.n_folders > MAX_FOLDERS) {
         gguf_store_refuse(gguf_store_add(search->found, strdup(repository), strdup(folder)),
                           "%s has %d files or more; name one by its path", folder, MAX_FILES);
@@ -315,23 +298,26 @@ int gguf_store_load_folder(struct gguf_store_search *search, const char *folder,
 
 #define REPOSITORY "models--"
 
-static int hub_index(struct gguf_store_search *search, struct gguf_model_list *index)
+static bool visit_repository(struct gguf_store_search *search, const struct gguf_store_thing *thing,
+                             void *user)
 {
-    const struct gguf_folder *folder = gguf_store_list_folder(search, search->root);
+    char *name = thing->below + strlen(REPOSITORY), *dashes;
 
-    for (size_t i = 0; i < folder->n_entries; i++) {
-        const char *name = folder->entries[i].name, *dashes;
-
-        if (!gguf_text_starts_with(name, REPOSITORY) || !is_safe(name))
-            continue;
-        name += strlen(REPOSITORY);
-        dashes = strstr(name, "--");
-        gguf_store_add(index,
-                       dashes ? gguf_store_text("%.*s/%s", (int)(dashes - name), name, dashes + 2)
-                              : strdup(name),
-                       gguf_store_text("%s/%s", search->root, folder->entries[i].name));
+    (void)user;
+    if (!gguf_text_starts_with(thing->below, REPOSITORY) || !is_safe(thing->below))
+        return false;
+    dashes = strstr(name, "--");
+    if (dashes) {
+        dashes[0] = '/';
+        memmove(dashes + 1, dashes + 2, strlen(dashes + 2) + 1);
     }
-    return 0;
+    gguf_store_add(&search->index, strdup(name), strdup(thing->path));
+    return false;
+}
+
+int gguf_hub_index(struct gguf_store_search *search)
+{
+    return gguf_store_walk(search, search->root, visit_repository, NULL);
 }
 
 /* Return the commit in the file of a ref, or NULL. */
@@ -389,9 +375,9 @@ static const char *name_of_blob(const cJSON *tree, const char *hash)
 static size_t add_partial(struct gguf_store_search *search, const struct gguf_listed_model *entry,
                           const char *commit)
 {
-    char *path = gguf_store_text("%s/trees/%s.json", entry->path, commit ? commit : "");
     char *blobs = gguf_store_text("%s/blobs", entry->path);
-    cJSON *tree = gguf_store_read_json(search, path);
+    cJSON *tree = gguf_store_read_json(
+        search, gguf_store_text("%s/trees/%s.json", entry->path, commit ? commit : ""));
     const struct gguf_folder *folder = gguf_store_list_folder(search, blobs);
     size_t n = 0;
 
@@ -418,31 +404,29 @@ static size_t add_partial(struct gguf_store_search *search, const struct gguf_li
     }
     cJSON_Delete(tree);
     free(blobs);
-    free(path);
     return n;
 }
 
-static int hub_load(struct gguf_store_search *search, const struct gguf_listed_model *entry,
-                    const char *wanted)
+int gguf_hub_load(struct gguf_store_search *search, const struct gguf_listed_model *entry)
 {
     static const char *const defaults[] = {"Q4_K_M", "Q8_0", NULL};
     struct gguf_model_list *found = search->found;
     const size_t n_before = found->n_models;
     struct repository parts;
-    char *commit =
-        find_commit(search, entry->path, wanted && split(wanted, &parts) ? parts.revision : "");
+    char *commit = find_commit(
+        search, entry->path, search->wanted && split(search->wanted, &parts) ? parts.revision : "");
     char *snapshot = commit ? gguf_store_text("%s/snapshots/%s", entry->path, commit) : NULL;
     bool has_failed;
     int result = 0;
 
     if (snapshot)
-        result = gguf_store_load_folder(search, snapshot, entry->name, wanted, defaults);
+        result = gguf_store_load_folder(search, snapshot, entry->name, defaults);
     else
         gguf_store_refuse(gguf_store_add(found, strdup(entry->name), strdup(entry->path)),
                           "the cache %s has no such revision of it", search->root);
     has_failed = found->n_models == n_before + 1 && found->models[n_before].error;
     /* What is not there may be on its way. */
-    if ((has_failed || !wanted) && add_partial(search, entry, commit) > 0 && has_failed) {
+    if ((has_failed || !search->wanted) && add_partial(search, entry, commit) > 0 && has_failed) {
         gguf_listed_model_free(&found->models[n_before]);
         memmove(&found->models[n_before], &found->models[n_before + 1],
                 (--found->n_models - n_before) * sizeof *found->models);
@@ -451,32 +435,3 @@ static int hub_load(struct gguf_store_search *search, const struct gguf_listed_m
     free(commit);
     return result;
 }
-
-#define HUB_PLACES                                                                                 \
-    {"HF_HUB_CACHE", ""}, {"HUGGINGFACE_HUB_CACHE", ""}, {"HF_HOME", "/hub"},                      \
-        {"XDG_CACHE_HOME", "/huggingface/hub"}, {"HOME", "/.cache/huggingface/hub"},               \
-    {                                                                                              \
-        NULL, NULL                                                                                 \
-    }
-#define REPOSITORY_FORM "ORG/NAME[/FILE][@REVISION][:TAG]"
-
-const struct gguf_store_kind gguf_hub_store = {
-    .prefix = "hf:",
-    .form = REPOSITORY_FORM,
-    .places = (const struct gguf_store_place[]){HUB_PLACES},
-    .inside = "hub",
-    .is_confined = true,
-    .key = gguf_store_repository_key,
-    .index = hub_index,
-    .load = hub_load,
-};
-
-const struct gguf_store_kind gguf_llama_hub_store = {
-    .prefix = "llamacpp:",
-    .form = REPOSITORY_FORM,
-    .places = (const struct gguf_store_place[]){{"LLAMA_CACHE", ""}, HUB_PLACES},
-    .is_confined = true,
-    .key = gguf_store_repository_key,
-    .index = hub_index,
-    .load = hub_load,
-};

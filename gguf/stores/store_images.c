@@ -25,9 +25,6 @@
 #define TENSORS "tensors"
 #define PACKED  "packed"
 
-/* Ollama's limits: a host of 350 bytes, three other parts of 80. */
-enum { MAX_NAME_BYTES = 600 };
-
 #define BAD_DIGEST                                                                                 \
     "its manifest has the digest \"%.100s\", which is not \"sha256:\" and 64 hexadecimal digits"
 
@@ -189,18 +186,13 @@ static int add_layers(struct gguf_store_search *search, struct gguf_listed_model
 static int load(struct gguf_store_search *search, const struct gguf_listed_model *entry,
                 char separator)
 {
-    struct gguf_listed_model *model =
-        gguf_store_add(search->found, strdup(entry->name), strdup(entry->path));
+    struct gguf_listed_model *model = gguf_store_add(search->found, strdup(entry->name), NULL);
     cJSON *manifest;
     int result = 0;
 
     if (!model)
         return -ENOMEM;
-    manifest = gguf_store_read_json(search, entry->path);
-    if (!manifest)
-        gguf_store_refuse_manifest(model, entry->path, errno);
-    free(model->path);
-    model->path = NULL;
+    manifest = gguf_store_read_manifest(search, entry, model);
     if (manifest)
         result = add_layers(search, model, manifest, separator);
     cJSON_Delete(manifest);
@@ -209,17 +201,18 @@ static int load(struct gguf_store_search *search, const struct gguf_listed_model
 
 /* ---- Ollama ---- */
 
-/* Write the name as `ollama list` shows it. */
-static bool ollama_key(const char *name, char *out, size_t room)
+/* Return the name as `ollama list` shows it. */
+char *gguf_ollama_key(const char *name)
 {
-    for (const char *scheme = strstr(name, "://"); scheme; scheme = NULL)
+    const char *scheme = strstr(name, "://");
+
+    if (scheme)
         name = scheme + 3;
     if (strncasecmp(name, HUB, strlen(HUB)) == 0)
         name += strlen(HUB);
     if (strncasecmp(name, "library/", 8) == 0)
         name += 8;
-    return (size_t)snprintf(out, room, "%s", name) < room &&
-           (out[0] == '\0' || gguf_store_add_tag(out, room));
+    return strdup(name);
 }
 
 /* Return true if Ollama takes a name as part of a model's: letters, digits and "_-.:". */
@@ -232,61 +225,37 @@ static bool is_part(const char *name)
     return is_good;
 }
 
-/* Add the models below manifests/PATH, which has `depth` parts. */
-static int walk_manifests(struct gguf_store_search *search, const char *path, int depth,
-                          struct gguf_model_list *index)
+/* A manifest is manifests/HOST/NAMESPACE/MODEL/TAG. */
+static bool visit_manifest(struct gguf_store_search *search, const struct gguf_store_thing *thing,
+                           void *user)
 {
-    char *path_of_folder = gguf_store_text("%s/manifests%s", search->root, path);
-    struct gguf_folder folder = {0};
-    const int result = path_of_folder
-                           ? search->access->list(search->access->argument, path_of_folder, &folder)
-                           : -ENOMEM;
+    const char *slash = thing->below;
+    int depth = 0;
 
-    for (size_t i = 0; result == 0 && i < folder.n_entries; i++) {
-        const char *name = folder.entries[i].name;
-        char *below = is_part(name) ? gguf_store_text("%s/%s", path, name) : NULL;
-        char typed[MAX_NAME_BYTES], *slash;
+    (void)user;
+    while ((slash = strchr(slash, '/')) != NULL && slash++)
+        depth++;
+    if (!is_part(thing->entry->name) || depth < 3)
+        return is_part(thing->entry->name);
+    *strrchr(thing->below, '/') = ':';
+    if (!thing->entry->is_folder)
+        gguf_store_add(&search->index, gguf_ollama_key(thing->below), strdup(thing->path));
+    return false;
+}
 
-        if (below && depth < 3) {
-            walk_manifests(search, below, depth + 1, index);
-        } else if (below && !folder.entries[i].is_folder) {
-            slash = strrchr(below, '/');
-            *slash = ':';
-            if (ollama_key(below + 1, typed, sizeof typed))
-                gguf_store_add(index, strdup(typed),
-                               gguf_store_text("%s/%s", path_of_folder, name));
-        }
-        free(below);
-    }
-    gguf_folder_free(&folder);
-    free(path_of_folder);
+int gguf_ollama_index(struct gguf_store_search *search)
+{
+    char *path = gguf_store_text("%s/manifests", search->root);
+    const int result = gguf_store_walk(search, path, visit_manifest, NULL);
+
+    free(path);
     return result;
 }
 
-static int ollama_index(struct gguf_store_search *search, struct gguf_model_list *index)
+int gguf_ollama_load(struct gguf_store_search *search, const struct gguf_listed_model *entry)
 {
-    return walk_manifests(search, "", 0, index);
-}
-
-static int ollama_load(struct gguf_store_search *search, const struct gguf_listed_model *entry,
-                       const char *wanted)
-{
-    (void)wanted;
     return load(search, entry, '-');
 }
-
-const struct gguf_store_kind gguf_ollama_store = {
-    .prefix = "ollama:",
-    .form = "[HOST/][NAMESPACE/]MODEL[:TAG]",
-    .places = (const struct gguf_store_place[]){{"OLLAMA_MODELS", ""},
-                                                {"HOME", "/.ollama/models"},
-                                                {NULL, "/usr/share/ollama/.ollama/models"},
-                                                {NULL, NULL}},
-    .inside = "models",
-    .key = ollama_key,
-    .index = ollama_index,
-    .load = ollama_load,
-};
 
 /* ---- OCI image layouts ---- */
 
@@ -301,22 +270,19 @@ static bool is_name(const char *text)
 }
 
 /* Add an entry for the manifest with a digest. Takes the name, which may be NULL. */
-static void add_entry(const struct gguf_store_search *search, struct gguf_model_list *index,
-                      char *name, const char *digest, const char *folder)
+static void add_entry(struct gguf_store_search *search, char *name, const char *digest,
+                      const char *folder)
 {
     char *path = blob_path(search, digest, '/', folder);
     const bool is_bad = !path && errno == EINVAL;
-    struct gguf_listed_model *entry;
+    struct gguf_listed_model *entry = gguf_store_add(&search->index, name, path);
 
-    entry = gguf_store_add(index, name, is_bad ? strdup("") : path);
     if (is_bad)
         gguf_store_refuse(entry, BAD_DIGEST, digest);
 }
 
-/* Add the manifests of an index. `path` is of its file, `outer` the name of an index in an index.
- */
-static int add_index(struct gguf_store_search *search, const char *path, const char *outer,
-                     int depth, struct gguf_model_list *index)
+/* Add the manifests of an index. Takes the path of its file. `outer`: of an index in an index. */
+static int add_index(struct gguf_store_search *search, char *path, const char *outer, int depth)
 {
     cJSON *json = gguf_store_read_json(search, path);
     const int error = errno;
@@ -330,98 +296,58 @@ static int add_index(struct gguf_store_search *search, const char *path, const c
                               "org.opencontainers.image.ref.name");
         char *name = gguf_store_text("%s%s%s", outer, outer[0] != '\0' ? "/" : "",
                                      is_name(reference) ? reference : digest);
-        char *file = strstr(gguf_store_string(row, "mediaType"), ".index.")
+        char *file = depth < 4 && strstr(gguf_store_string(row, "mediaType"), ".index.")
                          ? blob_path(search, digest, '/', "blobs")
                          : NULL;
 
-        if (file && name && depth < 4) {
-            add_index(search, file, name, depth + 1, index);
-            free(name);
-        } else {
-            add_entry(search, index, name, digest, "blobs");
+        if (!file || !name) {
+            add_entry(search, name, digest, "blobs");
+            free(file);
+            continue;
         }
-        free(file);
+        add_index(search, file, name, depth + 1);
+        free(name);
     }
     cJSON_Delete(json);
     return json ? 0 : -error;
 }
 
-static int oci_index(struct gguf_store_search *search, struct gguf_model_list *index)
+int gguf_oci_index(struct gguf_store_search *search)
 {
-    char *path = gguf_store_text("%s/index.json", search->root);
-    const int result = path ? add_index(search, path, "", 0, index) : -ENOMEM;
-
-    free(path);
-    return result;
+    return add_index(search, gguf_store_text("%s/index.json", search->root), "", 0);
 }
 
-static bool oci_key(const char *name, char *out, size_t room)
+int gguf_oci_load(struct gguf_store_search *search, const struct gguf_listed_model *entry)
 {
-    return (size_t)snprintf(out, room, "%s", name) < room;
-}
-
-static int oci_load(struct gguf_store_search *search, const struct gguf_listed_model *entry,
-                    const char *wanted)
-{
-    (void)wanted;
     return load(search, entry, '/');
 }
-
-const struct gguf_store_kind gguf_oci_store = {
-    .prefix = "oci:",
-    .form = "DIR[:REFERENCE]",
-    .needs_path = true,
-    .key = oci_key,
-    .index = oci_index,
-    .load = oci_load,
-};
 
 /* ---- Docker Model Runner ---- */
 
 #define DOCKER_HUB "docker.io/"
 
-static bool docker_key(const char *name, char *out, size_t room)
+char *gguf_docker_key(const char *name)
 {
     if (gguf_text_starts_with(name, DOCKER_HUB))
         name += strlen(DOCKER_HUB);
-    return (size_t)snprintf(out, room, "%s%s", strchr(name, '/') || name[0] == '\0' ? "" : "ai/",
-                            name) < room &&
-           (out[0] == '\0' || gguf_store_add_tag(out, room));
+    return gguf_store_text("%s%s", strchr(name, '/') || name[0] == '\0' ? "" : "ai/", name);
 }
 
-static int docker_index(struct gguf_store_search *search, struct gguf_model_list *index)
+int gguf_docker_index(struct gguf_store_search *search)
 {
-    char *path = gguf_store_text("%s/models.json", search->root);
-    cJSON *json = gguf_store_read_json(search, path);
+    cJSON *json = gguf_store_read_json(search, gguf_store_text("%s/models.json", search->root));
     const int error = errno;
     const cJSON *row, *tag;
 
-    free(path);
     cJSON_ArrayForEach(row, cJSON_GetObjectItemCaseSensitive(json, "models"))
     {
-        const char *id = gguf_store_string(row, "id");
-
         cJSON_ArrayForEach(tag, cJSON_GetObjectItemCaseSensitive(row, "tags"))
         {
-            char name[MAX_NAME_BYTES];
-
-            if (cJSON_IsString(tag) && is_name(tag->valuestring) &&
-                docker_key(tag->valuestring, name, sizeof name))
-                add_entry(search, index, strdup(name), id, "manifests");
+            if (cJSON_IsString(tag) && is_name(tag->valuestring))
+                add_entry(search, gguf_store_add_tag(gguf_docker_key(tag->valuestring)),
+                          gguf_store_string(row, "id"), "manifests");
         }
     }
     cJSON_Delete(json);
     return json ? 0 : -error;
 }
-
-const struct gguf_store_kind gguf_docker_store = {
-    .prefix = "docker:",
-    .form = "[ORG/]NAME[:TAG]",
-    .places = (const struct gguf_store_place[]){{"MODELS_PATH", ""},
-                                                {"HOME", "/.docker/models"},
-                                                {NULL, NULL}},
-    .inside = "models",
-    .key = docker_key,
-    .index = docker_index,
-    .load = oci_load,
-};

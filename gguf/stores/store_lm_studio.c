@@ -9,7 +9,7 @@
  * Return the folders of models below LM Studio's homes: what "downloadsFolder" of the settings
  * names, or models/.
  */
-static char *lm_studio_roots(void)
+char *gguf_lm_studio_roots(void)
 {
     const struct gguf_store_search search = {.access = &gguf_direct_access};
     const char *user = getenv("HOME");
@@ -19,22 +19,20 @@ static char *lm_studio_roots(void)
                      gguf_store_text("%s/.cache/lm-studio", user ? user : "")};
     char *roots = strdup("");
 
-    for (size_t i = 0; i < sizeof homes / sizeof *homes && roots; i++) {
-        char *path, *longer;
+    for (size_t i = 0; i < sizeof homes / sizeof *homes; i++) {
+        char *longer;
         const char *folder;
         cJSON *settings;
 
         if (!homes[i])
             continue;
         homes[i][strcspn(homes[i], "\r\n")] = '\0';
-        path = gguf_store_text("%s/settings.json", homes[i]);
-        settings = gguf_store_read_json(&search, path);
+        settings = gguf_store_read_json(&search, gguf_store_text("%s/settings.json", homes[i]));
         folder = gguf_store_string(settings, "downloadsFolder");
         longer = folder[0] == '/' && access(folder, F_OK) == 0
-                     ? gguf_store_text("%s%s\n", roots, folder)
-                     : gguf_store_text("%s%s/models\n", roots, homes[i]);
+                     ? gguf_store_text("%s%s\n", roots ? roots : "", folder)
+                     : gguf_store_text("%s%s/models\n", roots ? roots : "", homes[i]);
         cJSON_Delete(settings);
-        free(path);
         free(homes[i]);
         free(roots);
         roots = longer;
@@ -43,44 +41,35 @@ static char *lm_studio_roots(void)
     return roots;
 }
 
-static int lm_studio_index(struct gguf_store_search *search, struct gguf_model_list *index)
+/* A repository is a folder, or a link to one, in the folder of a publisher. */
+static bool visit(struct gguf_store_search *search, const struct gguf_store_thing *thing,
+                  void *user)
 {
-    struct gguf_folder publishers = {0};
-    const int result = search->access->list(search->access->argument, search->root, &publishers);
+    (void)user;
+    if (!strchr(thing->below, '/'))
+        return true;
+    if (thing->entry->is_folder || thing->entry->is_link)
+        gguf_store_add(&search->index, strdup(thing->below), strdup(thing->path));
+    return false;
+}
 
-    for (size_t i = 0; result == 0 && i < publishers.n_entries; i++) {
-        const char *publisher = publishers.entries[i].name;
-        char *path = gguf_store_text("%s/%s", search->root, publisher);
-        const struct gguf_folder *folder = gguf_store_list_folder(search, path);
+int gguf_lm_studio_index(struct gguf_store_search *search)
+{
+    return gguf_store_walk(search, search->root, visit, NULL);
+}
 
-        for (size_t j = 0; j < folder->n_entries; j++)
-            if (folder->entries[j].is_folder || folder->entries[j].is_link)
-                gguf_store_add(index, gguf_store_text("%s/%s", publisher, folder->entries[j].name),
-                               gguf_store_text("%s/%s", path, folder->entries[j].name));
-        free(path);
+char *gguf_lm_studio_key(const char *name)
+{
+    char *key = strchr(name, '@') ? NULL : gguf_repository_key(name);
+
+    if (key && key[0] != '\0' && !strchr(key, '/')) {
+        free(key);
+        return NULL;
     }
-    gguf_folder_free(&publishers);
-    return result;
+    return key;
 }
 
-static bool lm_studio_key(const char *name, char *out, size_t room)
+int gguf_lm_studio_load(struct gguf_store_search *search, const struct gguf_listed_model *entry)
 {
-    return gguf_store_repository_key(name, out, room) && (name[0] == '\0' || strchr(out, '/')) &&
-           !strchr(name, '@');
+    return gguf_store_load_folder(search, entry->path, entry->name, NULL);
 }
-
-static int lm_studio_load(struct gguf_store_search *search, const struct gguf_listed_model *entry,
-                          const char *wanted)
-{
-    return gguf_store_load_folder(search, entry->path, entry->name, wanted, NULL);
-}
-
-const struct gguf_store_kind gguf_lm_studio_store = {
-    .prefix = "lmstudio:",
-    .form = "PUBLISHER/REPOSITORY[/FILE][:TAG]",
-    .roots = lm_studio_roots,
-    .inside = "models",
-    .key = lm_studio_key,
-    .index = lm_studio_index,
-    .load = lm_studio_load,
-};

@@ -13,6 +13,8 @@
 #define MAX_JSON_BYTES ((uint64_t)16 << 20)
 /* Licenses, projectors and adapters of a model. */
 enum { MAX_EXTRAS = 1000 };
+/* No store has folders deeper below each other. */
+enum { MAX_DEPTH = 8 };
 
 /* ---- texts ---- */
 
@@ -28,7 +30,7 @@ char *gguf_store_text(const char *format, ...)
     return text;
 }
 
-char *gguf_store_next_name(char **rest)
+char *gguf_store_next_line(char **rest)
 {
     char *name = *rest;
 
@@ -40,17 +42,47 @@ char *gguf_store_next_name(char **rest)
     return name;
 }
 
-bool gguf_store_add_tag(char *name, size_t room)
+char *gguf_store_add_tag(char *name)
 {
-    const char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
-    const size_t length = strlen(name);
+    const char *slash = name ? strrchr(name, '/') : NULL;
+    char *longer;
 
-    if (strchr(last, ':'))
-        return true;
-    return length > 0 && (size_t)snprintf(name + length, room - length, ":latest") < room - length;
+    if (!name || name[0] == '\0' || strchr(slash ? slash + 1 : name, ':'))
+        return name;
+    longer = slash && slash[1] == '\0' ? NULL : gguf_store_text("%s:latest", name);
+    free(name);
+    return longer;
 }
 
 /* ---- files ---- */
+
+static int walk(struct gguf_store_search *search, const char *path, const char *below, int depth,
+                gguf_store_visit *visit, void *user)
+{
+    struct gguf_folder folder = {0};
+    const int result =
+        path ? search->access->list(search->access->argument, path, &folder) : -ENOMEM;
+
+    for (size_t i = 0; result == 0 && i < folder.n_entries; i++) {
+        const struct gguf_folder_entry *entry = &folder.entries[i];
+        char *full = gguf_store_text("%s/%s", path, entry->name);
+        char *deeper = gguf_store_text("%s%s%s", below, below[0] != '\0' ? "/" : "", entry->name);
+
+        if (full && deeper && depth < MAX_DEPTH &&
+            visit(search, &(struct gguf_store_thing){&folder, entry, full, deeper}, user))
+            walk(search, full, deeper, depth + 1, visit, user);
+        free(deeper);
+        free(full);
+    }
+    gguf_folder_free(&folder);
+    return result;
+}
+
+int gguf_store_walk(struct gguf_store_search *search, const char *path, gguf_store_visit *visit,
+                    void *user)
+{
+    return walk(search, path, "", 0, visit, user);
+}
 
 const struct gguf_folder *gguf_store_list_folder(struct gguf_store_search *search, const char *path)
 {
@@ -99,7 +131,7 @@ char *gguf_store_read(const struct gguf_store_search *search, const char *path)
     return text;
 }
 
-cJSON *gguf_store_read_json(const struct gguf_store_search *search, const char *path)
+cJSON *gguf_store_read_json(const struct gguf_store_search *search, char *path)
 {
     char *text = gguf_store_read(search, path);
     cJSON *json = text ? cJSON_Parse(text) : NULL;
@@ -107,6 +139,7 @@ cJSON *gguf_store_read_json(const struct gguf_store_search *search, const char *
     if (text && !json)
         errno = EBADMSG;
     free(text);
+    free(path);
     return json;
 }
 
@@ -123,7 +156,7 @@ struct gguf_listed_model *gguf_store_add(struct gguf_model_list *list, char *nam
 {
     struct gguf_listed_model *model = NULL;
 
-    if (name && path && list->n_models < GGUF_STORE_MAX_MODELS &&
+    if (name && list->n_models < GGUF_STORE_MAX_MODELS &&
         gguf_model_list_add(list, name, path, 0, NULL) == 0)
         model = &list->models[list->n_models - 1];
     free(name);
@@ -174,6 +207,17 @@ void gguf_store_refuse_manifest(struct gguf_listed_model *model, const char *pat
         gguf_store_refuse(model, "its manifest %s is not a regular file", path);
     else
         gguf_store_refuse(model, "%s: %s", path, strerror(error));
+}
+
+cJSON *gguf_store_read_manifest(const struct gguf_store_search *search,
+                                const struct gguf_listed_model *entry,
+                                struct gguf_listed_model *model)
+{
+    cJSON *manifest = gguf_store_read_json(search, strdup(entry->path));
+
+    if (!manifest)
+        gguf_store_refuse_manifest(model, entry->path, errno);
+    return manifest;
 }
 
 bool gguf_store_is_partial(const char *name)

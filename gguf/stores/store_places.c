@@ -6,11 +6,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of two rows with one prefix, the first is asked first. */
-const struct gguf_store_kind *const gguf_store_kinds[GGUF_STORE_KINDS] = {
-    &gguf_ollama_store,     &gguf_flat_store,      &gguf_hub_store,
-    &gguf_llama_flat_store, &gguf_llama_hub_store, &gguf_lm_studio_store,
-    &gguf_docker_store,     &gguf_ramalama_store,  &gguf_oci_store};
+#define HUB                                                                                        \
+    "$HF_HUB_CACHE\n$HUGGINGFACE_HUB_CACHE\n$HF_HOME/hub\n"                                        \
+    "$XDG_CACHE_HOME/huggingface/hub\n$HOME/.cache/huggingface/hub"
+
+/* llama.cpp's cache before March 2026, and since. */
+#define FLAT_CACHE                                                                                 \
+    "ORG/NAME[:TAG]", "$LLAMA_CACHE\n$XDG_CACHE_HOME/llama.cpp\n$HOME/.cache/llama.cpp",           \
+        .is_confined = true, .has_tags = true, .index = gguf_flat_index, .load = gguf_flat_load
+#define HUB_CACHE                                                                                  \
+    .form = "ORG/NAME[/FILE][@REVISION][:TAG]", .is_confined = true, .key = gguf_repository_key,   \
+    .index = gguf_hub_index, .load = gguf_hub_load
+
+const struct gguf_store_kind gguf_store_kinds[GGUF_STORE_KINDS] = {
+    {"ollama:", "[HOST/][NAMESPACE/]MODEL[:TAG]",
+     "$OLLAMA_MODELS\n$HOME/.ollama/models\n/usr/share/ollama/.ollama/models", "models",
+     .has_tags = true, .blob_depth = 1, .key = gguf_ollama_key, .index = gguf_ollama_index,
+     .load = gguf_ollama_load},
+    {"hf:", FLAT_CACHE},
+    {"hf:", .places = HUB, .inside = "hub", .blob_depth = 2, HUB_CACHE},
+    {"llamacpp:", FLAT_CACHE},
+    {"llamacpp:", .places = "$LLAMA_CACHE\n" HUB, HUB_CACHE},
+    {"lmstudio:", "PUBLISHER/REPOSITORY[/FILE][:TAG]", .inside = "models",
+     .roots = gguf_lm_studio_roots, .key = gguf_lm_studio_key, .index = gguf_lm_studio_index,
+     .load = gguf_lm_studio_load},
+    {"docker:", "[ORG/]NAME[:TAG]", "$MODELS_PATH\n$HOME/.docker/models", "models",
+     .has_tags = true, .blob_depth = 1, .key = gguf_docker_key, .index = gguf_docker_index,
+     .load = gguf_oci_load},
+    {"ramalama:", "TRANSPORT/ORG/NAME[:TAG]",
+     "$XDG_DATA_HOME/ramalama/store\n$HOME/.local/share/ramalama/store\n/var/lib/ramalama/store",
+     "store", .has_tags = true, .index = gguf_ramalama_index, .load = gguf_ramalama_load},
+    {"oci:", "DIR[:REFERENCE]", .blob_depth = 1, .index = gguf_oci_index, .load = gguf_oci_load}};
 
 void gguf_store_free_places(struct gguf_store_places *places)
 {
@@ -31,23 +57,24 @@ static void add_place(struct gguf_store_places *places, const struct gguf_store_
 /* Add the usual places of a kind. A variable other than HOME that is set excludes the rest. */
 static void add_usual_places(struct gguf_store_places *places, const struct gguf_store_kind *kind)
 {
-    char *roots = kind->roots ? kind->roots() : NULL, *rest = roots, *root;
+    char *roots = kind->roots ? kind->roots() : strdup(kind->places), *rest = roots, *root;
+    bool is_last = false;
 
-    while ((root = gguf_store_next_name(&rest)) != NULL)
-        add_place(places, kind, strdup(root));
-    free(roots);
-    for (const struct gguf_store_place *at = kind->places; at && at->end; at++) {
-        const char *value = at->variable ? getenv(at->variable) : "";
+    while (!is_last && (root = gguf_store_next_line(&rest)) != NULL) {
+        const size_t length = root[0] == '$' ? strcspn(root, "/") : 0;
+        char *variable = strndup(root + (length > 0), length > 0 ? length - 1 : 0);
+        const char *value = length > 0 ? getenv(variable) : "";
 
-        if (value && (value[0] != '\0' || !at->variable)) {
-            add_place(places, kind, gguf_store_text("%s%s", value, at->end));
-            if (at->variable && strcmp(at->variable, "HOME") != 0)
-                break;
+        if (length == 0 || (value && value[0] != '\0')) {
+            add_place(places, kind, gguf_store_text("%s%s", value, root + length));
+            is_last = length > 0 && strcmp(variable, "HOME") != 0;
         }
+        free(variable);
     }
+    free(roots);
 }
 
-bool gguf_store_is_folder(const struct gguf_store_access *access, const char *path)
+static bool is_folder(const struct gguf_store_access *access, const char *path)
 {
     struct gguf_folder folder = {0};
     const bool is_there = path && access->list(access->argument, path, &folder) == 0;
@@ -63,7 +90,7 @@ static size_t folder_bytes(const struct gguf_store_access *access, const char *t
 
     while (length > 0) {
         char *folder = strndup(text, length);
-        const bool is_there = gguf_store_is_folder(access, folder);
+        const bool is_there = is_folder(access, folder);
         const char *colon = memrchr(text, ':', length);
 
         free(folder);
@@ -85,7 +112,7 @@ bool gguf_store_is_name(const char *name)
     bool is_name = false;
 
     for (size_t i = 0; i < GGUF_STORE_KINDS; i++)
-        is_name |= is_of_kind(name, gguf_store_kinds[i]);
+        is_name |= is_of_kind(name, &gguf_store_kinds[i]);
     return is_name;
 }
 
@@ -95,21 +122,21 @@ bool gguf_store_find_places(const struct gguf_store_access *access, const char *
 {
     *places = (struct gguf_store_places){.n = 0};
     for (size_t i = 0; i < GGUF_STORE_KINDS; i++) {
-        const struct gguf_store_kind *kind = gguf_store_kinds[i];
+        const struct gguf_store_kind *kind = &gguf_store_kinds[i];
         const char *rest = name + strlen(kind->prefix);
 
         if (!is_of_kind(name, kind))
             continue;
         places->prefix = kind->prefix;
         places->name = rest;
-        if (kind->needs_path || rest[0] == '/' || gguf_text_starts_with(rest, "./") ||
-            gguf_text_starts_with(rest, "../")) {
+        if ((!kind->places && !kind->roots) || rest[0] == '/' ||
+            gguf_text_starts_with(rest, "./") || gguf_text_starts_with(rest, "../")) {
             const size_t length = folder_bytes(access, rest);
             char *root = strndup(rest, length);
             char *absolute = root && length > 0 ? gguf_absolute_path(root) : NULL;
             char *inside = gguf_store_text("%s/%s", absolute ? absolute : "",
                                            kind->inside ? kind->inside : "");
-            const bool is_inside = kind->inside && gguf_store_is_folder(access, inside);
+            const bool is_inside = kind->inside && is_folder(access, inside);
 
             add_place(places, kind, is_inside ? inside : absolute);
             free(is_inside ? absolute : inside);

@@ -13,12 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool tagged_key(const char *name, char *out, size_t room)
-{
-    return (size_t)snprintf(out, room, "%s", name) < room &&
-           (out[0] == '\0' || gguf_store_add_tag(out, room));
-}
-
 /* ---- llama.cpp ---- */
 
 #define MANIFEST "manifest="
@@ -70,29 +64,28 @@ static char *name_of_manifest(const char *file)
 }
 
 /* Models with a manifest, other files, and unfinished downloads. */
-static int flat_index(struct gguf_store_search *search, struct gguf_model_list *index)
+static bool visit_flat(struct gguf_store_search *search, const struct gguf_store_thing *thing,
+                       void *user)
 {
-    const struct gguf_folder *folder = gguf_store_list_folder(search, search->root);
+    const char *file = thing->entry->name, *ending = strstr(file, ENDING);
+    const bool is_partial = ending && gguf_store_is_partial(ending);
+    struct gguf_listed_model *model = NULL;
 
-    for (size_t i = 0; i < folder->n_entries; i++) {
-        const char *file = folder->entries[i].name, *ending = strstr(file, ENDING);
-        const bool is_partial = ending && gguf_store_is_partial(ending);
-        char *name = NULL;
+    (void)user;
+    if (gguf_text_starts_with(file, MANIFEST))
+        gguf_store_add(&search->index, name_of_manifest(file), strdup(thing->path));
+    else if (is_partial ||
+             (ending && ending[strlen(ENDING)] == '\0' && !has_manifest(thing->folder, file)))
+        model = gguf_store_add(&search->index, strndup(file, (size_t)(ending - file)),
+                               strdup(thing->path));
+    if (model)
+        model->is_partial = is_partial;
+    return false;
+}
 
-        if (gguf_text_starts_with(file, MANIFEST))
-            name = name_of_manifest(file);
-        else if (is_partial ||
-                 (ending && ending[strlen(ENDING)] == '\0' && !has_manifest(folder, file)))
-            name = strndup(file, (size_t)(ending - file));
-        if (name) {
-            struct gguf_listed_model *entry =
-                gguf_store_add(index, name, gguf_store_text("%s/%s", search->root, file));
-
-            if (entry)
-                entry->is_partial = is_partial;
-        }
-    }
-    return 0;
+int gguf_flat_index(struct gguf_store_search *search)
+{
+    return gguf_store_walk(search, search->root, visit_flat, NULL);
 }
 
 /* Return the path of a file that a manifest names, or NULL. */
@@ -112,110 +105,58 @@ static char *path_in_flat(const struct gguf_store_search *search, const char *mo
     return path;
 }
 
-static int flat_load(struct gguf_store_search *search, const struct gguf_listed_model *entry,
-                     const char *wanted)
+int gguf_flat_load(struct gguf_store_search *search, const struct gguf_listed_model *entry)
 {
-    const bool has_manifest = gguf_text_starts_with(strrchr(entry->path, '/') + 1, MANIFEST);
-    struct gguf_listed_model *model =
-        gguf_store_add(search->found, strdup(entry->name), strdup(entry->path));
-    cJSON *manifest;
-    char *path;
+    struct gguf_listed_model *model = gguf_store_add(search->found, strdup(entry->name), NULL);
+    cJSON *manifest = NULL;
+    char *path = NULL;
 
-    (void)wanted;
     if (!model)
         return -ENOMEM;
     model->is_partial = entry->is_partial;
-    if (!has_manifest) {
-        gguf_store_check_file(search, model, &model->path);
-        return 0;
+    if (gguf_text_starts_with(strrchr(entry->path, '/') + 1, MANIFEST)) {
+        manifest = gguf_store_read_manifest(search, entry, model);
+        model->path = path_in_flat(search, entry->name, manifest, "ggufFile");
+        path = path_in_flat(search, entry->name, manifest, "mmprojFile");
+        cJSON_Delete(manifest);
+        if (!model->path)
+            gguf_store_refuse(model, "its manifest %s names no file", entry->path);
+    } else {
+        model->path = strdup(entry->path);
     }
-    manifest = gguf_store_read_json(search, entry->path);
-    if (!manifest)
-        gguf_store_refuse_manifest(model, entry->path, errno);
-    free(model->path);
-    model->path = path_in_flat(search, entry->name, manifest, "ggufFile");
-    path = path_in_flat(search, entry->name, manifest, "mmprojFile");
-    cJSON_Delete(manifest);
-    if (model->path)
-        gguf_store_check_file(search, model, &model->path);
-    else
-        gguf_store_refuse(model, "its manifest %s names no file", entry->path);
+    gguf_store_check_file(search, model, &model->path);
     return path ? gguf_store_add_extra(model, "mmproj.gguf", path) : 0;
 }
 
-#define FLAT_PLACES                                                                                \
-    (const struct gguf_store_place[])                                                              \
-    {                                                                                              \
-        {"LLAMA_CACHE", ""}, {"XDG_CACHE_HOME", "/llama.cpp"}, {"HOME", "/.cache/llama.cpp"},      \
-        {                                                                                          \
-            NULL, NULL                                                                             \
-        }                                                                                          \
-    }
-
-const struct gguf_store_kind gguf_flat_store = {
-    .prefix = "hf:",
-    .form = "ORG/NAME[:TAG]",
-    .places = FLAT_PLACES,
-    .is_confined = true,
-    .key = tagged_key,
-    .index = flat_index,
-    .load = flat_load,
-};
-
-const struct gguf_store_kind gguf_llama_flat_store = {
-    .prefix = "llamacpp:",
-    .form = "ORG/NAME[:TAG]",
-    .places = FLAT_PLACES,
-    .is_confined = true,
-    .key = tagged_key,
-    .index = flat_index,
-    .load = flat_load,
-};
-
 /* ---- ramalama ---- */
 
-#define REFS "/refs"
-
-enum { MAX_DEPTH = 8 };
-
-/* Add the models in a folder below the root, and in its folders. */
-static int walk_refs(struct gguf_store_search *search, const char *path, int depth,
-                     struct gguf_model_list *index)
+/* Go down to the references of each repository, …/refs/TAG. */
+static bool visit_refs(struct gguf_store_search *search, const struct gguf_store_thing *thing,
+                       void *user)
 {
-    char *path_of_folder = gguf_store_text("%s%s", search->root, path);
-    const size_t n = strlen(path);
-    const bool is_refs = n > 5 && strcmp(path + n - 5, REFS) == 0;
-    struct gguf_folder folder = {0};
-    const int result = path_of_folder
-                           ? search->access->list(search->access->argument, path_of_folder, &folder)
-                           : -ENOMEM;
-    const bool has_refs = result == 0 && gguf_store_entry(&folder, &REFS[1]);
+    const char *name = thing->entry->name;
+    char *refs = strstr(thing->below, "/refs/"), *newer, *ending;
 
-    for (size_t i = 0; result == 0 && i < folder.n_entries; i++) {
-        const char *name = folder.entries[i].name;
-        const size_t length = strlen(name);
-        const bool is_json = length > 5 && strcmp(name + length - 5, ".json") == 0;
-        char *below =
-            is_refs ? gguf_store_text("%s.json", name) : gguf_store_text("%s/%s", path, name);
-
-        if (below && is_refs && !gguf_store_entry(&folder, below)) /* the newer form */
-            gguf_store_add(index,
-                           gguf_store_text("%.*s:%.*s", (int)n - 6, path + 1,
-                                           (int)(is_json ? length - 5 : length), name),
-                           gguf_store_text("%s/%s", path_of_folder, name));
-        else if (below && !is_refs && folder.entries[i].is_folder && depth < MAX_DEPTH &&
-                 (!has_refs || strcmp(name, &REFS[1]) == 0))
-            walk_refs(search, below, depth + 1, index);
-        free(below);
+    (void)user;
+    if (!refs)
+        return thing->entry->is_folder &&
+               (strcmp(name, "refs") == 0 || !gguf_store_entry(thing->folder, "refs"));
+    newer = gguf_store_text("%s.json", name);
+    if (newer && !gguf_store_entry(thing->folder, newer)) {
+        ending = strrchr(refs, '.');
+        if (ending && strcmp(ending, ".json") == 0)
+            *ending = '\0';
+        refs[0] = ':';
+        memmove(refs + 1, refs + strlen("/refs/"), strlen(refs + strlen("/refs/")) + 1);
+        gguf_store_add(&search->index, strdup(thing->below), strdup(thing->path));
     }
-    gguf_folder_free(&folder);
-    free(path_of_folder);
-    return result;
+    free(newer);
+    return false;
 }
 
-static int ramalama_index(struct gguf_store_search *search, struct gguf_model_list *index)
+int gguf_ramalama_index(struct gguf_store_search *search)
 {
-    return walk_refs(search, "", 0, index);
+    return gguf_store_walk(search, search->root, visit_refs, NULL);
 }
 
 /* Return the path of FOLDER/NAME below a repository, or NULL if it would lead out of it. */
@@ -267,24 +208,17 @@ static int add_ref_file(struct gguf_store_search *search, struct gguf_listed_mod
     return 0;
 }
 
-static int ramalama_load(struct gguf_store_search *search, const struct gguf_listed_model *entry,
-                         const char *wanted)
+int gguf_ramalama_load(struct gguf_store_search *search, const struct gguf_listed_model *entry)
 {
-    struct gguf_listed_model *model =
-        gguf_store_add(search->found, strdup(entry->name), strdup(entry->path));
+    struct gguf_listed_model *model = gguf_store_add(search->found, strdup(entry->name), NULL);
     char *text = gguf_store_read(search, entry->path), *rest = text, *line;
     cJSON *json = text && text[0] == '{' ? cJSON_Parse(text) : NULL;
     const cJSON *file;
     const char *hash;
     int result = model ? 0 : -ENOMEM;
 
-    (void)wanted;
     if (!text || (text[0] == '{' && !json))
         gguf_store_refuse_manifest(model, entry->path, text ? EBADMSG : errno);
-    if (model) {
-        free(model->path);
-        model->path = NULL;
-    }
     cJSON_ArrayForEach(file, cJSON_GetObjectItemCaseSensitive(json, "files"))
     {
         if (result == 0)
@@ -292,8 +226,8 @@ static int ramalama_load(struct gguf_store_search *search, const struct gguf_lis
                                   gguf_store_string(file, "type"), gguf_store_string(file, "name"),
                                   gguf_store_string(file, "hash"));
     }
-    hash = !json ? gguf_store_next_name(&rest) : NULL;
-    while (hash && result == 0 && (line = gguf_store_next_name(&rest)) != NULL) {
+    hash = !json ? gguf_store_next_line(&rest) : NULL;
+    while (hash && result == 0 && (line = gguf_store_next_line(&rest)) != NULL) {
         char *type = strstr(line, "---");
 
         if (type) {
@@ -307,16 +241,3 @@ static int ramalama_load(struct gguf_store_search *search, const struct gguf_lis
     free(text);
     return result;
 }
-
-const struct gguf_store_kind gguf_ramalama_store = {
-    .prefix = "ramalama:",
-    .form = "TRANSPORT/ORG/NAME[:TAG]",
-    .places = (const struct gguf_store_place[]){{"XDG_DATA_HOME", "/ramalama/store"},
-                                                {"HOME", "/.local/share/ramalama/store"},
-                                                {NULL, "/var/lib/ramalama/store"},
-                                                {NULL, NULL}},
-    .inside = "store",
-    .key = tagged_key,
-    .index = ramalama_index,
-    .load = ramalama_load,
-};

@@ -12,8 +12,6 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum { KEY_BYTES = 600 };
-
 /* ---- models ---- */
 
 static int fail(char reason[GGUF_STORE_REASON_BYTES], int code, const char *format, ...)
@@ -137,10 +135,42 @@ static void check_links(const struct gguf_store_spot *place, struct gguf_listed_
     free(check.root);
 }
 
+/* Find out what is at a place. Call end_search() in any case. */
+static int begin_search(struct gguf_store_search *search, const struct gguf_store_access *access,
+                        const struct gguf_store_spot *place, struct gguf_model_list *found)
+{
+    int result;
+
+    *search = (struct gguf_store_search){
+        .access = access, .kind = place->kind, .root = place->root, .found = found};
+    result = place->kind->index(search);
+    return search->index.n_models == GGUF_STORE_MAX_MODELS ? -E2BIG : result;
+}
+
 static void end_search(struct gguf_store_search *search)
 {
+    gguf_model_list_free(&search->index);
     gguf_folder_free(&search->folder);
     free(search->listed);
+}
+
+static int load(struct gguf_store_search *search, const struct gguf_listed_model *entry)
+{
+    return entry->error ? gguf_model_list_add(search->found, entry->name, NULL, 0, entry->error)
+                        : search->kind->load(search, entry);
+}
+
+/* Add all models at a place. */
+static int load_all(const struct gguf_store_access *access, const struct gguf_store_spot *place,
+                    struct gguf_model_list *found)
+{
+    struct gguf_store_search search;
+    int result = begin_search(&search, access, place, found);
+
+    for (size_t i = 0; i < search.index.n_models && result == 0; i++)
+        result = load(&search, &search.index.models[i]);
+    end_search(&search);
+    return result;
 }
 
 /* Look for a model at a place. Adds it to `found`, or the names that the place has to `names`. */
@@ -148,24 +178,27 @@ static int find_at(const struct gguf_store_spot *place, const struct gguf_store_
                    const char *key, struct gguf_model_list *found,
                    char names[GGUF_STORE_REASON_BYTES / 2])
 {
-    struct gguf_store_search search = {
-        .access = &gguf_direct_access, .root = place->root, .found = found};
-    struct gguf_model_list index = {0};
-    const struct gguf_listed_model *entry;
-    int result = place->kind->index(&search, &index);
+    struct gguf_store_search search;
+    int result = begin_search(&search, &gguf_direct_access, place, found);
+    const struct gguf_listed_model *entry = match(&search.index, key, places->name);
 
-    entry = match(&index, key, places->name);
-    if (entry && entry->error)
-        result = gguf_model_list_add(found, entry->name, NULL, 0, entry->error);
-    else if (entry)
-        result = place->kind->load(&search, entry, places->name[0] != '\0' ? places->name : NULL);
+    search.wanted = places->name[0] != '\0' ? places->name : NULL;
+    if (entry)
+        result = load(&search, entry);
     else
-        write_names(&index, key, names, GGUF_STORE_REASON_BYTES / 2);
+        write_names(&search.index, key, names, GGUF_STORE_REASON_BYTES / 2);
     for (size_t i = 0; i < found->n_models; i++)
         check_links(place, &found->models[i]);
-    gguf_model_list_free(&index);
     end_search(&search);
     return result;
+}
+
+/* Return the name of a model as the index has it, or NULL if it has another form. */
+static char *make_key(const struct gguf_store_kind *kind, const char *name)
+{
+    char *key = kind->key ? kind->key(name) : strdup(name);
+
+    return kind->has_tags ? gguf_store_add_tag(key) : key;
 }
 
 static int refuse_name(const struct gguf_store_places *places, const char *name, const char *names,
@@ -191,7 +224,7 @@ static int refuse_name(const struct gguf_store_places *places, const char *name,
 int gguf_store_find(const char *name, bool partial, struct gguf_listed_model *model,
                     char reason[GGUF_STORE_REASON_BYTES])
 {
-    char names[GGUF_STORE_REASON_BYTES / 2] = "", key[KEY_BYTES];
+    char names[GGUF_STORE_REASON_BYTES / 2] = "", *key;
     struct gguf_model_list found = {0};
     struct gguf_store_places places;
     bool has_form = false;
@@ -203,11 +236,13 @@ int gguf_store_find(const char *name, bool partial, struct gguf_listed_model *mo
     if (!gguf_store_find_places(&gguf_direct_access, name, &places))
         return 1;
     for (size_t i = 0; i < places.n; i++) {
-        has_form = places.list[i].kind->key(places.name, key, sizeof key);
+        key = make_key(places.list[i].kind, places.name);
+        has_form = key != NULL;
         if (!has_form)
             continue;
         n_before = found.n_models;
         result = find_at(&places.list[i], &places, key, &found, names);
+        free(key);
         if (found.n_models > n_before && !found.models[n_before].error) {
             *model = found.models[n_before];
             found.models[n_before] = found.models[--found.n_models];
@@ -250,29 +285,6 @@ static int name_directory(struct gguf_listed_model *model)
     return 0;
 }
 
-/* Add all models at a place. */
-static int list_at(const struct gguf_store_access *access, const struct gguf_store_spot *place,
-                   struct gguf_model_list *list)
-{
-    struct gguf_store_search search = {.access = access, .root = place->root, .found = list};
-    struct gguf_model_list index = {0};
-    const size_t n_before = list->n_models;
-    int result =
-        gguf_store_is_folder(access, place->root) ? place->kind->index(&search, &index) : -ENOENT;
-
-    if (index.n_models == GGUF_STORE_MAX_MODELS)
-        result = -E2BIG;
-    for (size_t i = 0; i < index.n_models && result == 0; i++)
-        result = index.models[i].error ? gguf_model_list_add(list, index.models[i].name, NULL, 0,
-                                                             index.models[i].error)
-                                       : place->kind->load(&search, &index.models[i], NULL);
-    for (size_t i = n_before; i < list->n_models && result == 0; i++)
-        result = name_directory(&list->models[i]);
-    gguf_model_list_free(&index);
-    end_search(&search);
-    return result;
-}
-
 int gguf_store_list(const struct gguf_store_access *access, const char *name,
                     struct gguf_model_list *list, char reason[GGUF_STORE_REASON_BYTES])
 {
@@ -284,8 +296,11 @@ int gguf_store_list(const struct gguf_store_access *access, const char *name,
     if (!gguf_store_find_places(access, name, &places))
         return 1;
     for (size_t i = 0; i < places.n; i++) {
-        const int result = list_at(access, &places.list[i], list);
+        const size_t n_before = list->n_models;
+        int result = load_all(access, &places.list[i], list);
 
+        for (size_t j = n_before; j < list->n_models && result == 0; j++)
+            result = name_directory(&list->models[j]);
         n_listed += result == 0;
         if (result < 0 && (error == -ENOENT || error == 0)) {
             error = result;
@@ -319,27 +334,25 @@ static bool offer(FILE *stream, const char *word, const char *start, const char 
 static bool offer_place(FILE *stream, const char *word, const struct gguf_store_places *places,
                         const struct gguf_store_spot *place)
 {
-    struct gguf_model_list index = {0}, files = {0};
-    struct gguf_store_search search = {
-        .access = &gguf_direct_access, .root = place->root, .found = &files};
+    struct gguf_model_list files = {0};
+    struct gguf_store_search search;
     const int length = (int)(places->name - word);
     char *start = gguf_store_text("%.*s%s", length, word, word[length - 1] == ':' ? "" : ":");
     bool has_offered = false;
 
-    place->kind->index(&search, &index);
-    for (size_t i = 0; i < index.n_models && start; i++) {
-        const char *name = index.models[i].name;
+    begin_search(&search, &gguf_direct_access, place, &files);
+    for (size_t i = 0; i < search.index.n_models && start; i++) {
+        const char *name = search.index.models[i].name;
         const size_t n = strlen(name);
 
         has_offered |= offer(stream, word, start, name);
         if (strncmp(name, places->name, n) == 0 && places->name[n] == '/')
-            place->kind->load(&search, &index.models[i], NULL);
+            load(&search, &search.index.models[i]);
     }
     for (size_t i = 0; i < files.n_models && start; i++)
         has_offered |= offer(stream, word, start, files.models[i].name);
     free(start);
     gguf_model_list_free(&files);
-    gguf_model_list_free(&index);
     end_search(&search);
     return has_offered;
 }
@@ -354,8 +367,8 @@ bool gguf_store_complete(const char *word, FILE *stream)
             has_offered |= offer_place(stream, word, &places, &places.list[i]);
     } else {
         for (size_t i = 0; i < GGUF_STORE_KINDS && word[0] != '\0'; i++)
-            if (i == 0 || strcmp(gguf_store_kinds[i]->prefix, gguf_store_kinds[i - 1]->prefix) != 0)
-                offer(stream, word, "", gguf_store_kinds[i]->prefix);
+            if (i == 0 || strcmp(gguf_store_kinds[i].prefix, gguf_store_kinds[i - 1].prefix) != 0)
+                offer(stream, word, "", gguf_store_kinds[i].prefix);
     }
     gguf_store_free_places(&places);
     return has_offered;
@@ -370,51 +383,38 @@ static bool is_same_file(void *user, const char *path)
            status.device == file->device;
 }
 
-/* Return the name of the model of a store of a kind at `root` that has the file, or NULL. */
-static char *find_name(const struct gguf_store_kind *kind, const char *root,
-                       struct gguf_file_status *file)
+/* Return the name of the model of a store that has the file, or NULL. */
+static char *find_name(const struct gguf_store_spot *place, struct gguf_file_status *file)
 {
-    struct gguf_model_list index = {0}, models = {0};
-    struct gguf_store_search search = {
-        .access = &gguf_direct_access, .root = root, .found = &models};
-    char *usual = gguf_store_roots(kind->prefix), *line = gguf_store_text("%s\n", root);
+    struct gguf_model_list models = {0};
+    char *usual = gguf_store_roots(place->kind->prefix);
+    char *line = gguf_store_text("%s\n", place->root), *name = NULL;
     const bool is_usual = usual && line && strstr(usual, line);
-    char *name = NULL;
-    int result = kind->index(&search, &index);
 
-    for (size_t i = 0; i < index.n_models && result == 0; i++)
-        if (!index.models[i].error)
-            result = kind->load(&search, &index.models[i], NULL);
+    load_all(&gguf_direct_access, place, &models);
     for (size_t i = 0; i < models.n_models && !name; i++)
         if (visit_files(&models.models[i], is_same_file, file))
-            name = gguf_store_text("%s%s%s%s", kind->prefix, is_usual ? "" : root,
+            name = gguf_store_text("%s%s%s%s", place->kind->prefix, is_usual ? "" : place->root,
                                    is_usual ? "" : ":", models.models[i].name);
     free(line);
     free(usual);
     gguf_model_list_free(&models);
-    gguf_model_list_free(&index);
-    end_search(&search);
     return name;
 }
 
 char *gguf_store_name_of(const char *path)
 {
-    /* STORE/blobs/…, or for the cache of the hub STORE/models--ORG--NAME/blobs/… */
-    static const struct gguf_store_kind *const kinds[] = {&gguf_ollama_store, &gguf_oci_store,
-                                                          &gguf_docker_store, &gguf_hub_store};
     char *real = realpath(path, NULL), *end = real ? strstr(real, "/blobs/") : NULL;
     struct gguf_file_status status;
     char *name = NULL;
 
-    if (!end || gguf_direct_access.status(NULL, path, &status) < 0) {
-        free(real);
-        return NULL;
-    }
-    for (int depth = 0; depth < 2 && end && !name; depth++) {
+    if (end && gguf_direct_access.status(NULL, path, &status) < 0)
+        end = NULL;
+    for (unsigned depth = 1; depth <= 2 && end && !name; depth++) {
         *end = '\0';
-        for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !name; i++)
-            if ((kinds[i] == &gguf_hub_store) == (depth == 1))
-                name = find_name(kinds[i], real, &status);
+        for (size_t i = 0; i < GGUF_STORE_KINDS && !name; i++)
+            if (gguf_store_kinds[i].blob_depth == depth)
+                name = find_name(&(struct gguf_store_spot){&gguf_store_kinds[i], real}, &status);
         end = strrchr(real, '/');
     }
     free(real);
