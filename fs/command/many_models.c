@@ -313,19 +313,13 @@ static int load(void *argument, const struct gguf_store_access *access,
     return result;
 }
 
-static void unload(void *argument, struct fs_tree *tree)
-{
-    (void)argument;
-    fs_close_tree(tree);
-}
-
 int fs_mount_many(struct fs_many *many)
 {
     const struct fs_options *options = many->options;
-    const struct fs_mount_models models = {.roots = (const char *const *)many->roots,
-                                           .list = list_models,
-                                           .load = load,
-                                           .unload = unload};
+    const struct fs_models models = {.roots = (const char *const *)many->roots,
+                                     .list = list_models,
+                                     .load = load,
+                                     .argument = many};
 
     if (options->mount.subdir) {
         fs_print_error("-o subdir is for a single model; name it, or mount without the option");
@@ -335,8 +329,7 @@ int fs_mount_many(struct fs_many *many)
                                        .mountpoint = options->directory,
                                        .models = &models,
                                        .options = &options->mount,
-                                       .content_options = options->content_options,
-                                       .argument = many});
+                                       .content_options = options->content_options});
 }
 
 /* ---- tables ---- */

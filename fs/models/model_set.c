@@ -120,6 +120,7 @@ static int write_texts(struct fs_model_set *set, struct fs_opened **unused)
 
 int fs_model_set_refresh(struct fs_model_set *set)
 {
+    const struct fs_models *models = set->calls.models;
     struct gguf_model_list list = {0};
     struct fs_listing listing = {0};
     struct fs_opened *unused = NULL, *texts = NULL;
@@ -138,7 +139,7 @@ int fs_model_set_refresh(struct fs_model_set *set)
     pthread_mutex_lock(&set->lock);
     set->n_listings++;
     pthread_mutex_unlock(&set->lock);
-    result = set->calls.list(set->calls.argument, &list);
+    result = models->list(models->argument, set->calls.access, &list);
     if (result == 0)
         result = fs_set_make_listing(&list, &listing);
     pthread_mutex_lock(&set->lock);
@@ -248,6 +249,7 @@ static int make_path(struct fs_model_set *set, uint32_t folder, const char *name
  */
 static bool is_up_to_date(struct fs_model_set *set, struct fs_entry *entry)
 {
+    const struct gguf_store_access *access = set->calls.access;
     const uint32_t id = entry->id;
     char *path = entry->model.path ? strdup(entry->model.path) : NULL;
     struct gguf_file_status now = {0};
@@ -256,7 +258,7 @@ static bool is_up_to_date(struct fs_model_set *set, struct fs_entry *entry)
 
     pthread_mutex_unlock(&set->lock);
     if (path)
-        result = set->calls.get_status(set->calls.argument, path, &now);
+        result = access->status(access->argument, path, &now);
     free(path);
     pthread_mutex_lock(&set->lock);
     entry = fs_set_get_entry(set, id);

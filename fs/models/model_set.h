@@ -17,25 +17,36 @@ enum { FS_MAX_IDLE_MODELS = 8, FS_MAX_OPEN_MODELS = 256 };
 /* The folder of links to all models. */
 #define FS_LLAMA_SERVER "llama-server"
 
-/* What a set asks for. Functions return 0 or a negative errno. */
-struct fs_set_calls {
-    /* Make a new list of the models. */
-    int (*list)(void *argument, struct gguf_model_list *list);
-    int (*get_status)(void *argument, const char *path, struct gguf_file_status *status);
+/* Who knows the models. Its functions open all files through `access`. */
+struct fs_models {
+    const char *const
+        *roots; /* the folders and files that it may open, absolute; NULL at the end */
+    /* Make a new list of the models. Returns 0 or a negative errno. */
+    int (*list)(void *argument, const struct gguf_store_access *access,
+                struct gguf_model_list *list);
     /*
-     * Open a model, for unload(). If that fails because of the model, *error is the reason as a
-     * text, to be freed; else the next user of the model tries again.
+     * Open a model; the set closes it. Returns 0 or a negative errno: if that is the model's fault,
+     * *error is the reason as a text, to be freed; else the next user of the model tries again.
      */
-    int (*load)(void *argument, const struct gguf_listed_model *model, struct fs_tree **tree,
-                char **error);
-    void (*unload)(void *argument, struct fs_tree *tree);
-    /* Set tree->user for those who show the tree of an id; and free it before the tree is gone. */
+    int (*load)(void *argument, const struct gguf_store_access *access,
+                const struct gguf_listed_model *model, struct fs_tree **tree, char **error);
+    void *argument;
+};
+
+/* What a set works with. */
+struct fs_set_calls {
+    const struct fs_models *models;
+    const struct gguf_store_access *access;
+    /*
+     * Set tree->user for those who show the tree of an id; and free it before the tree is gone. The
+     * first returns 0 or a negative errno.
+     */
     int (*show)(void *argument, struct fs_tree *tree, uint32_t id, uint32_t generation,
                 struct timespec modified);
-    void (*hide)(void *argument, struct fs_tree *tree);
+    void (*hide)(struct fs_tree *tree);
     uint64_t content_options; /* for fs_tree_identity() */
     const char *mountpoint;   /* for presets.ini */
-    void *argument;
+    void *argument;           /* of show() */
 };
 
 struct fs_model_set;

@@ -23,16 +23,25 @@ void fs_set_take_out(struct fs_model_set *set, struct fs_opened *opened)
     opened->next = NULL;
 }
 
+static void free_tree(struct fs_tree *tree)
+{
+    struct gguf_model *model = (struct gguf_model *)(uintptr_t)tree->model;
+
+    if (fs_is_text_tree(tree)) {
+        fs_text_tree_free(tree);
+    } else {
+        fs_tree_free(tree);
+        gguf_close(model);
+    }
+}
+
 void fs_set_close(struct fs_model_set *set, struct fs_opened *opened)
 {
     if (!opened)
         return;
     if (opened->tree->user)
-        set->calls.hide(set->calls.argument, opened->tree);
-    if (fs_is_text_tree(opened->tree))
-        fs_text_tree_free(opened->tree);
-    else
-        set->calls.unload(set->calls.argument, opened->tree);
+        set->calls.hide(opened->tree);
+    free_tree(opened->tree);
     free(opened);
 }
 
@@ -77,13 +86,13 @@ struct fs_opened *fs_set_drop_tree(struct fs_model_set *set, struct fs_entry *en
 /* ---- opening ---- */
 
 /* Replace the tree of a model by one of links to it. */
-static int make_links(const struct fs_set_calls *calls, const char *target, struct fs_tree **tree)
+static int make_links(const char *target, struct fs_tree **tree)
 {
     fs_node_index node;
     const bool has_projector = fs_tree_find(*tree, "mmproj.gguf", &node) == 0;
     char *model = NULL, *projector = NULL;
 
-    calls->unload(calls->argument, *tree);
+    free_tree(*tree);
     *tree = NULL;
     if (asprintf(&model, "../../%s/model.gguf", target) < 0 ||
         (has_projector && asprintf(&projector, "../../%s/mmproj.gguf", target) < 0)) {
@@ -102,11 +111,12 @@ static int make_tree(struct fs_model_set *set, const struct fs_entry *entry,
 {
     const struct fs_set_calls *calls = &set->calls;
     char *error = NULL;
-    int result = calls->load(calls->argument, &entry->model, &opened->tree, &error);
+    int result = calls->models->load(calls->models->argument, calls->access, &entry->model,
+                                     &opened->tree, &error);
 
     if (result == 0) {
         *identity = fs_tree_identity(opened->tree, calls->content_options);
-        result = entry->target ? make_links(calls, entry->target, &opened->tree) : 0;
+        result = entry->target ? make_links(entry->target, &opened->tree) : 0;
     } else if (error) {
         *identity = gguf_hash(&(struct gguf_hash_key){{0}}, error, strlen(error));
         result = fs_text_tree_make(

@@ -162,36 +162,6 @@ static int find_root(struct fs_shown *shown, const char *subdir)
 
 /* ---- many models ---- */
 
-static int list_models(void *argument, struct gguf_model_list *list)
-{
-    const struct session *session = argument;
-
-    return session->mount->models->list(session->mount->argument, &session->opener.access, list);
-}
-
-static int get_status(void *argument, const char *path, struct gguf_file_status *status)
-{
-    const struct session *session = argument;
-
-    return session->opener.access.status(session->opener.access.argument, path, status);
-}
-
-static int load_one(void *argument, const struct gguf_listed_model *model, struct fs_tree **tree,
-                    char **error)
-{
-    const struct session *session = argument;
-
-    return session->mount->models->load(session->mount->argument, &session->opener.access, model,
-                                        tree, error);
-}
-
-static void unload_one(void *argument, struct fs_tree *tree)
-{
-    const struct session *session = argument;
-
-    session->mount->models->unload(session->mount->argument, tree);
-}
-
 static int show_one(void *argument, struct fs_tree *tree, uint32_t id, uint32_t generation,
                     struct timespec modified)
 {
@@ -210,28 +180,23 @@ static int show_one(void *argument, struct fs_tree *tree, uint32_t id, uint32_t 
     return result;
 }
 
-static void hide_one(void *argument, struct fs_tree *tree)
+static void hide_one(struct fs_tree *tree)
 {
-    (void)argument;
     fs_hide(tree->user);
     free(tree->user);
 }
 
 static int make_set(struct session *session)
 {
-    const int result =
-        fs_model_set_make(&(struct fs_set_calls){.list = list_models,
-                                                 .get_status = get_status,
-                                                 .load = load_one,
-                                                 .unload = unload_one,
-                                                 .show = show_one,
-                                                 .hide = hide_one,
-                                                 .content_options = session->mount->content_options,
-                                                 .mountpoint = session->mountpoint.path,
-                                                 .argument = session},
-                          &session->server.set);
+    const struct fs_set_calls calls = {.models = session->mount->models,
+                                       .access = &session->opener.access,
+                                       .show = show_one,
+                                       .hide = hide_one,
+                                       .content_options = session->mount->content_options,
+                                       .mountpoint = session->mountpoint.path,
+                                       .argument = session};
 
-    return result < 0 ? out_of_memory() : EX_OK;
+    return fs_model_set_make(&calls, &session->server.set) < 0 ? out_of_memory() : EX_OK;
 }
 
 /* ---- serving ---- */

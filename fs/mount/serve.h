@@ -2,29 +2,16 @@
 #pragma once
 
 #include "fs/mount/mount_options.h"
-#include "fs/tree/tree.h"
+#include "fs/models/model_set.h"
 #include "gguf/files.h"
-#include "gguf/stores/model_list.h"
 
 #include <stdint.h>
-
-/* Many models. The functions run in the confined server; all files are opened through `access`. */
-struct fs_mount_models {
-    const char *const
-        *roots; /* the folders and files that it may open, absolute; NULL at the end */
-    /* The functions of struct fs_set_calls (fs/models/model_set.h). */
-    int (*list)(void *argument, const struct gguf_store_access *access,
-                struct gguf_model_list *list);
-    int (*load)(void *argument, const struct gguf_store_access *access,
-                const struct gguf_listed_model *model, struct fs_tree **tree, char **error);
-    void (*unload)(void *argument, struct fs_tree *tree);
-};
 
 /* What to mount, and where. */
 struct fs_mount {
     const char *source; /* as the table of mounts shows it */
     const char *mountpoint;
-    const struct fs_mount_models *models; /* NULL: the tree of a single model */
+    const struct fs_models *models; /* NULL: the tree of a single model */
     /* Opened; all other descriptors but 0, 1 and 2 are closed. NULL: none. */
     const struct gguf_files *files;
     const struct fs_extra *extras; /* likewise */
