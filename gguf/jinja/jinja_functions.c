@@ -215,6 +215,9 @@ static struct value strftime_now(struct run *r, const struct value *a)
         jinja_fail(r, "strftime_now: the format is longer than 200 bytes or has a NUL");
     memcpy(pattern, format->bytes, format->n);
     memcpy(pattern + format->n, " ", 2); /* so that the result of strftime() is never empty */
+    for (const char *at = strchr(pattern, '%'); at && at[1]; at = strchr(at + 2, '%'))
+        if (strchr("fzZ", at[1])) /* differ from Python's */
+            jinja_fail(r, "strftime_now('%%%c')" JINJA_NOT_IMPLEMENTED, at[1]);
     n = strftime(text, sizeof text, pattern, r->now);
     if (n == 0)
         jinja_fail(r, "strftime_now: the text is longer than %zu bytes", sizeof text);

@@ -192,6 +192,8 @@ static struct value find_attribute(struct run *r, struct value owner, struct val
         return jinja_loop_attribute(r, owner.loop, name);
     if (owner.type == JINJA_MACRO && jinja_is(name, "name"))
         return owner.macro->node->value;
+    if (owner.type == JINJA_MACRO)
+        jinja_fail(r, "an attribute of a macro" JINJA_NOT_IMPLEMENTED);
     if (owner.type == JINJA_NAMESPACE)
         found = jinja_find(r, owner.dict, key);
     return found ? *found : jinja_absent;

@@ -246,7 +246,7 @@ struct value *jinja_find(struct run *r, const struct dict *dict, struct value ke
     const bool is_text = key.type == JINJA_STRING;
 
     check_key(r, key);
-    jinja_charge(r, 1 + dict->count / 16 + (is_text ? key.text->n / 64 : 0));
+    jinja_charge(r, 1 + dict->count / 4 + (is_text ? key.text->n / 64 : 0));
     for (size_t i = 0; i < dict->count; i++) {
         struct entry *entry = &dict->entries[i];
 

@@ -28,7 +28,8 @@ static void on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t off
     uint64_t left_bytes;
 
     (void)info;
-    if (fs_tree_size(server->shown.tree, (fs_node_index)(inode - FUSE_ROOT_ID), NULL, &left_bytes) < 0 ||
+    if (fs_tree_size(server->shown.tree, (fs_node_index)(inode - FUSE_ROOT_ID), NULL, &left_bytes) <
+            0 ||
         size > NOISE_BYTES) {
         fuse_reply_err(request, EIO);
         return;

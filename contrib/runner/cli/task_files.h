@@ -38,7 +38,7 @@ void run_task_files_close(struct run_task_files *files);
 
 /*
  * Return the number of bytes that a file of /proc gives, in KiB, in the line that begins with
- * `name`, as in "\nRssAnon:"; 0 if there is none.
+ * `name`, as in "\nRssAnon:"; 0 without that line.
  */
 uint64_t run_proc_bytes(int fd, const char *name);
 

@@ -8,7 +8,7 @@
 #include "gguf/support/arrays.h"
 #include "gguf/support/json_values.h"
 
-/* A file; all zeros is none. */
+/* A file; all zeros: no file is open. */
 struct run_json {
     struct gguf_buffer bytes;
     struct gguf_json *values; /* the whole document first */

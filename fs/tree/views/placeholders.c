@@ -96,8 +96,8 @@ static const struct fs_subjects shards = {count_shards, shard_at, NULL};
 static const struct fs_subjects weights = {count_weights, weights_at, NULL};
 static const struct fs_subjects extras = {count_extras, extra_at, NULL};
 
-const struct fs_subjects *const fs_subjects[] = {&the_model, &keys,    &tensors,
-                                                 &shards, &weights, &extras, NULL};
+const struct fs_subjects *const fs_subjects[] = {&the_model, &keys,   &tensors, &shards,
+                                                 &weights,   &extras, NULL};
 
 /* Return "chat_template.NAME", the name of the key without its first component. */
 static struct gguf_string chat_template_of(const void *subject)

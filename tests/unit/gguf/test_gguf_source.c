@@ -34,7 +34,8 @@ static struct gguf_file open_file(int descriptor, enum gguf_access access)
     char path[64];
 
     snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
-    cr_assert_eq(gguf_file_open(path, access, NULL, &file, &report), 0, "%s", report.first_error.message);
+    cr_assert_eq(gguf_file_open(path, access, NULL, &file, &report), 0, "%s",
+                 report.first_error.message);
     return file;
 }
 

@@ -29,7 +29,7 @@ static void begin(void)
 
 TestSuite(fs_memory, .init = begin, .fini = run_thread_pool_end);
 
-/* Numbers of which each must be above 0 in some model. */
+/* Numbers; each must be above 0 in some model. */
 static struct {
     size_t n_models, n_caches, n_states;
 } seen;

@@ -319,6 +319,22 @@ Test(jinja_chat, operations_on_long_texts_are_bounded)
     }
 }
 
+/* A name is looked up among all others, which costs steps for their number. */
+Test(jinja_chat, names_are_bounded)
+{
+    enum { N_NAMES = 20000, NAME_BYTES = 32 };
+    char *source = malloc(N_NAMES * NAME_BYTES);
+    struct jinja_rendering rendering;
+    struct jinja_error error;
+    size_t n = 0;
+
+    for (unsigned i = 0; i < N_NAMES; i++)
+        n += (size_t)snprintf(source + n, NAME_BYTES, "{%% set v%u = 0 %%}", i);
+    cr_assert(jinja_case_render(source, &rendering, &error) < 0);
+    cr_expect_str_eq(error.text, "more than 20000000 steps", "%s", error.text);
+    free(source);
+}
+
 Test(jinja_chat, parsing_is_bounded)
 {
     char source[4000];
