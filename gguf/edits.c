@@ -11,11 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct gguf_string string_of(const char *text)
-{
-    return (struct gguf_string){text, strlen(text)};
-}
-
 static int fail_memory(struct gguf_report *report)
 {
     return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
@@ -104,7 +99,7 @@ int gguf_edits_set(struct gguf_edits *edits, const char *text, struct gguf_repor
         return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, GGUF_NO_PLACE,
                           "%s is not of the form KEY=VALUE or, for a new key, KEY=TYPE:VALUE "
                           "(examples: general.name=Max, my.key=u32:8)",
-                          gguf_quote(string_of(text)).text);
+                          gguf_quote(gguf_string_of(text)).text);
     result =
         add(edits, (struct gguf_string){text, (uint64_t)(strchr(text, '=') - text)}, &edit, report);
     if (result < 0)
@@ -118,7 +113,7 @@ int gguf_edits_unset(struct gguf_edits *edits, const char *key, struct gguf_repo
 {
     struct gguf_edit *edit;
 
-    return add(edits, string_of(key), &edit, report);
+    return add(edits, gguf_string_of(key), &edit, report);
 }
 
 /* Split {"type": TYPE, "value": VALUE}. */
@@ -126,16 +121,16 @@ static int open_object(const cJSON *member, struct gguf_edit_type *type, const c
                        struct gguf_report *report)
 {
     const cJSON *type_member = cJSON_GetObjectItemCaseSensitive(member, "type");
-    const struct gguf_place place = gguf_at_key(string_of(member->string), GGUF_NO_OFFSET);
+    const struct gguf_place place = gguf_at_key(gguf_string_of(member->string), GGUF_NO_OFFSET);
 
     *value = cJSON_GetObjectItemCaseSensitive(member, "value");
     if (!cJSON_IsString(type_member) || !*value || cJSON_GetArraySize(member) != 2)
         return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, place,
                           "an object must have a \"type\" and a \"value\", and nothing else");
-    if (!gguf_edit_read_type(string_of(type_member->valuestring), type))
+    if (!gguf_edit_read_type(gguf_string_of(type_member->valuestring), type))
         return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, place,
                           "unknown type %s; available: " GGUF_EDIT_TYPES,
-                          gguf_quote(string_of(type_member->valuestring)).text);
+                          gguf_quote(gguf_string_of(type_member->valuestring)).text);
     return 0;
 }
 
@@ -165,7 +160,7 @@ static int add_steps(struct gguf_edits *edits, const cJSON *member, struct gguf_
                      : -ENOENT;
     if (result == -ENOENT)
         return gguf_error(report, GGUF_RULE_EDIT, -EINVAL,
-                          gguf_at_key(string_of(member->string), GGUF_NO_OFFSET),
+                          gguf_at_key(gguf_string_of(member->string), GGUF_NO_OFFSET),
                           "it is no option with a text or an array of texts that a file of edits "
                           "may hold");
     return result;
@@ -182,10 +177,10 @@ static int add_member(struct gguf_edits *edits, const cJSON *member, struct gguf
     for (const cJSON *other = member->next; other; other = other->next) {
         if (strcmp(other->string, member->string) == 0)
             return gguf_error(report, GGUF_RULE_EDIT, -EINVAL,
-                              gguf_at_key(string_of(member->string), GGUF_NO_OFFSET),
+                              gguf_at_key(gguf_string_of(member->string), GGUF_NO_OFFSET),
                               "the file has it twice");
     }
-    result = add(edits, string_of(member->string), &edit, report);
+    result = add(edits, gguf_string_of(member->string), &edit, report);
     if (result < 0 || cJSON_IsNull(member))
         return result;
     edit->type = type_of_json(member);

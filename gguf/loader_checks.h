@@ -16,3 +16,6 @@ void gguf_check_tensors(const struct gguf_model *model, struct gguf_report *repo
 
 /* Report an error for each further reason why report->loader refuses the model. */
 void gguf_check_loader(const struct gguf_model *model, struct gguf_report *report);
+
+/* Return true if llama.cpp reads ffn_gate_up_exps of the architecture. */
+bool gguf_reads_gate_up_exps(struct gguf_string architecture);

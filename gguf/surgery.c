@@ -1,9 +1,7 @@
 #include "gguf/surgery_parts.h"
 
-#include "gguf/models/tensor_names.h"
 #include "gguf/support/arrays.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -11,133 +9,129 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* More than any model needs. */
+#define MAX_PIECES ((size_t)1 << 22)
+
 /* ---- options ---- */
 
-static const char *const options[GGUF_N_STEP_KINDS] = {
-    "--layers", "--experts", "--drop", "--add", "--rename", "--fuse", "--unfuse", "--small-first"};
+/* In the order of work. The value of an option may begin with FILE: and end with =TO. */
+static const struct {
+    const char *option;
+    gguf_do_step *work;
+    enum { NO, MAY, MUST } file, to;
+    const char *form;
+} kinds[] = {
+    {"--layers", gguf_do_layers, MAY, NO, "LIST"},
+    {"--experts", gguf_do_experts, NO, NO, "LIST"},
+    {"--drop", gguf_do_drop, NO, NO, "PATTERN"},
+    {"--add", gguf_do_add, MUST, MAY,
+     "FILE:PATTERN or FILE:FROM=TO, with one * in both or in neither"},
+    {"--rename", gguf_do_rename, NO, MUST, "FROM=TO, with one * in both or in neither"},
+    {"--fuse", gguf_do_fuse, NO, NO, "KIND"},
+    {"--unfuse", gguf_do_unfuse, NO, NO, "KIND"},
+    {"--small-first", gguf_do_small_first, NO, NO, "BYTES"},
+};
 
-static int refuse(const char *option, const char *value, const char *form,
-                  struct gguf_report *report)
-{
-    return gguf_error(report, GGUF_RULE_COMPOSITION, -EINVAL, GGUF_NO_PLACE,
-                      "%s %s: the value has the form %s", option,
-                      gguf_quote((struct gguf_string){value, strlen(value)}).text, form);
-}
-
-static int fail_memory(struct gguf_report *report)
-{
-    return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
-}
+enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 /* Return the model with this path, which is added if it is new; NULL if out of memory. */
-static struct gguf_other *find_other(struct gguf_surgery *surgery, const char *path, size_t length)
+static struct gguf_other *find_other(struct gguf_surgery *surgery, const char *path)
 {
     struct gguf_other **others, *other;
 
     for (size_t i = 0; i < surgery->n_others; i++) {
-        other = surgery->others[i];
-        if (strlen(other->path) == length && memcmp(other->path, path, length) == 0)
-            return other;
+        if (strcmp(surgery->others[i]->path, path) == 0)
+            return surgery->others[i];
     }
     others = reallocarray(surgery->others, surgery->n_others + 1, sizeof *others);
     if (!others)
         return NULL;
     surgery->others = others;
     other = calloc(1, sizeof *other);
-    if (other)
-        other->path = strndup(path, length);
-    if (!other || !other->path) {
-        free(other);
+    if (!other)
+        return NULL;
+    others[surgery->n_others++] = other;
+    other->path = strdup(path);
+    return other->path ? other : NULL;
+}
+
+/* Add a step and pass it ownership of the value. NULL if out of memory, also if `value` is NULL. */
+static struct gguf_step *new_step(struct gguf_surgery *surgery, unsigned kind, char *value)
+{
+    struct gguf_step *steps =
+        value ? reallocarray(surgery->steps, surgery->n_steps + 1, sizeof *steps) : NULL;
+
+    if (!steps) {
+        free(value);
         return NULL;
     }
-    others[surgery->n_others++] = other;
-    return other;
-}
-
-/* Add a step of `value`, which may begin with FILE: and end with =TO. */
-static int add_step(struct gguf_surgery *surgery, enum gguf_step_kind kind, const char *value,
-                    size_t length)
-{
-    const bool has_file = kind == GGUF_STEP_LAYERS || kind == GGUF_STEP_ADD;
-    const bool has_to = kind == GGUF_STEP_ADD || kind == GGUF_STEP_RENAME;
-    const char *colon = has_file ? memrchr(value, ':', length) : NULL;
-    const char *text = colon ? colon + 1 : value, *end = value + length;
-    const char *equals = has_to ? memchr(text, '=', (size_t)(end - text)) : NULL;
-    struct gguf_step *steps = reallocarray(surgery->steps, surgery->n_steps + 1, sizeof *steps);
-    struct gguf_step step = {.kind = kind};
-
-    if (!steps)
-        return -ENOMEM;
     surgery->steps = steps;
-    if (colon) {
-        step.other = find_other(surgery, value, (size_t)(colon - value));
-        if (!step.other)
-            return -ENOMEM;
+    steps[surgery->n_steps] = (struct gguf_step){.kind = kind, .value = value};
+    return &steps[surgery->n_steps++];
+}
+
+/* Divide the value of a new step. Returns 0 or -ENOMEM. */
+static int divide_value(struct gguf_surgery *surgery, struct gguf_step *step)
+{
+    char *colon = kinds[step->kind].file ? strrchr(step->value, ':') : NULL, *equals;
+
+    step->text = colon ? colon + 1 : step->value;
+    equals = kinds[step->kind].to ? strchr(step->text, '=') : NULL;
+    if (equals) {
+        *equals = '\0';
+        step->to = equals + 1;
     }
-    step.text = strndup(text, (size_t)((equals ? equals : end) - text));
-    step.to = equals ? strndup(equals + 1, (size_t)(end - equals - 1)) : NULL;
-    steps[surgery->n_steps++] = step;
-    return step.text && (!equals || step.to) ? 0 : -ENOMEM;
+    if (!colon)
+        return 0;
+    *colon = '\0';
+    step->other = find_other(surgery, step->value);
+    return step->other ? 0 : -ENOMEM;
 }
 
-static size_t count_stars(const char *text)
+/* Return true if the value of a step has the form of its kind. */
+static bool is_well_formed(const struct gguf_step *step)
 {
-    size_t n = 0;
+    const char *star = strchr(step->text, '*'), *to_star = step->to ? strchr(step->to, '*') : NULL;
 
-    for (; *text; text++)
-        n += *text == '*';
-    return n;
-}
-
-static int check_step(const char *option, const char *value, const struct gguf_step *step,
-                      struct gguf_report *report)
-{
-    const bool is_paired = !step->to || (*step->to && count_stars(step->text) < 2 &&
-                                         count_stars(step->text) == count_stars(step->to));
-
-    if (step->kind == GGUF_STEP_ADD && (!step->other || !*step->other->path || !*step->text))
-        return refuse(option, value, "FILE:PATTERN or FILE:PATTERN=TO", report);
-    if (step->kind == GGUF_STEP_RENAME && (!step->to || !*step->text))
-        return refuse(option, value, "FROM=TO", report);
-    if (!is_paired)
-        return refuse(option, value, "FROM=TO, with one * in both or in neither", report);
-    if (step->kind == GGUF_STEP_SMALL_FIRST && step->text[strspn(step->text, "0123456789")] != '\0')
-        return refuse(option, value, "of a number of bytes", report);
-    if (!*step->text)
-        return refuse(option, value, "of a text that is not empty", report);
-    return 0;
+    if (*step->text == '\0' || (step->other && *step->other->path == '\0') ||
+        (kinds[step->kind].file == MUST && !step->other))
+        return false;
+    if (!step->to)
+        return kinds[step->kind].to != MUST;
+    return *step->to != '\0' && !star == !to_star && star == strrchr(step->text, '*') &&
+           to_star == strrchr(step->to, '*');
 }
 
 int gguf_surgery_add(struct gguf_surgery *surgery, const char *option, const char *value,
                      struct gguf_report *report)
 {
     unsigned kind = 0;
-    int result = 0;
 
-    while (kind < GGUF_N_STEP_KINDS && strcmp(options[kind], option) != 0)
+    while (kind < N_KINDS && strcmp(kinds[kind].option, option) != 0)
         kind++;
-    if (kind == GGUF_N_STEP_KINDS)
+    if (kind == N_KINDS)
         return -ENOENT;
-    for (const char *part = value; result == 0 && part;) {
+    for (const char *part = value; part;) {
         /* The parts of a list of layers may come from different files. */
-        const char *comma = kind == GGUF_STEP_LAYERS ? strchr(part, ',') : NULL;
+        const char *comma = kinds[kind].work == gguf_do_layers ? strchr(part, ',') : NULL;
+        struct gguf_step *step =
+            new_step(surgery, kind, strndup(part, comma ? (size_t)(comma - part) : strlen(part)));
 
-        result = add_step(surgery, (enum gguf_step_kind)kind, part,
-                          comma ? (size_t)(comma - part) : strlen(part));
-        if (result == -ENOMEM)
-            return fail_memory(report);
-        result = check_step(option, value, &surgery->steps[surgery->n_steps - 1], report);
+        if (!step || divide_value(surgery, step) < 0)
+            return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
+        if (!is_well_formed(step))
+            return gguf_error(report, GGUF_RULE_COMPOSITION, -EINVAL, GGUF_NO_PLACE,
+                              "%s %s: the value has the form %s", option,
+                              gguf_quote(gguf_string_of(value)).text, kinds[kind].form);
         part = comma ? comma + 1 : NULL;
     }
-    return result;
+    return 0;
 }
 
 void gguf_surgery_free(struct gguf_surgery *surgery)
 {
-    for (size_t i = 0; i < surgery->n_steps; i++) {
-        free(surgery->steps[i].text);
-        free(surgery->steps[i].to);
-    }
+    for (size_t i = 0; i < surgery->n_steps; i++)
+        free(surgery->steps[i].value);
     for (size_t i = 0; i < surgery->n_others; i++) {
         gguf_close(surgery->others[i]->model);
         gguf_files_close(&surgery->others[i]->files);
@@ -151,7 +145,7 @@ void gguf_surgery_free(struct gguf_surgery *surgery)
 
 /* ---- items ---- */
 
-int gguf_fail_step(const struct gguf_work *work, struct gguf_place place, const char *format, ...)
+void gguf_fail_step(struct gguf_work *work, struct gguf_place place, const char *format, ...)
 {
     char text[600];
     va_list arguments;
@@ -159,28 +153,26 @@ int gguf_fail_step(const struct gguf_work *work, struct gguf_place place, const 
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    return gguf_error(work->report, GGUF_RULE_COMPOSITION, -EINVAL, place, "%s", text);
+    if (work->result == 0)
+        work->result = gguf_error(work->report, GGUF_RULE_COMPOSITION, -EINVAL, place, "%s", text);
 }
 
-uint64_t gguf_block_of(struct gguf_string name, struct gguf_string *rest)
+uint32_t gguf_block_of(struct gguf_string name, struct gguf_string *rest)
 {
-    struct gguf_string layer;
-    uint64_t block = 0;
+    struct gguf_string layer = {0};
 
-    if (!gguf_tensor_name_split(name, &layer, rest) || layer.length_bytes > 9)
-        return GGUF_NO_BLOCK;
-    for (uint64_t i = 0; i < layer.length_bytes; i++)
-        block = 10 * block + (uint64_t)(layer.data[i] - '0');
-    return block;
+    *rest = layer;
+    gguf_tensor_name_split(name, &layer, rest);
+    return gguf_layer_number(layer);
 }
 
-uint64_t gguf_count_blocks(const struct gguf_model *model)
+uint32_t gguf_count_blocks(const struct gguf_model *model)
 {
-    uint64_t n_blocks = 0;
+    uint32_t n_blocks = 0;
 
     for (uint64_t i = 0; i < model->n_tensors; i++) {
         struct gguf_string rest;
-        const uint64_t block = gguf_block_of(gguf_name_of(&model->tensors[i]), &rest);
+        const uint32_t block = gguf_block_of(gguf_name_of(&model->tensors[i]), &rest);
 
         if (block != GGUF_NO_BLOCK && block >= n_blocks)
             n_blocks = block + 1;
@@ -188,234 +180,177 @@ uint64_t gguf_count_blocks(const struct gguf_model *model)
     return n_blocks;
 }
 
-struct gguf_item *gguf_insert_item(struct gguf_work *work, size_t index)
+struct gguf_string gguf_new_name(struct gguf_work *work, const char *printed)
 {
-    struct gguf_item *items = gguf_grow(work->items, &work->room, work->n_items + 1, sizeof *items);
+    const struct gguf_string name = gguf_string_of(printed ? printed : "");
 
+    if (!printed && work->result == 0)
+        work->result = -ENOMEM;
+    if (name.length_bytes > 63)
+        gguf_fail_step(work, gguf_at_tensor(name, GGUF_NO_OFFSET),
+                       "the name has %" PRIu64 " bytes; llama.cpp takes at most 63",
+                       name.length_bytes);
+    return name;
+}
+
+struct gguf_item gguf_begin_item(const struct gguf_work *work, const struct gguf_tensor *like,
+                                 struct gguf_string name)
+{
+    struct gguf_item item = {*like, false, work->n_pieces, work->n_pieces};
+
+    item.like.name = name;
+    item.like.gguf_name = (struct gguf_string){0};
+    return item;
+}
+
+const struct gguf_elements *gguf_origin_of(const struct gguf_work *work,
+                                           const struct gguf_item *item)
+{
+    return item->end_piece > item->first_piece ? &work->pieces[item->first_piece].of : NULL;
+}
+
+/* Append a piece, or extend the last one. */
+static void add_piece(struct gguf_work *work, struct gguf_item *item,
+                      const struct gguf_piece *piece)
+{
+    struct gguf_piece *last =
+        item->end_piece > item->first_piece ? &work->pieces[item->end_piece - 1] : NULL;
+    struct gguf_piece *pieces;
+
+    if (work->result < 0)
+        return;
+    if (last && last->of.tensor == piece->of.tensor &&
+        last->first + last->n_elements == piece->first) {
+        last->n_elements += piece->n_elements;
+        return;
+    }
+    if (work->n_pieces == MAX_PIECES) {
+        gguf_fail_step(work, gguf_place_of(item), "the model has over %zu pieces of tensors",
+                       MAX_PIECES);
+        return;
+    }
+    pieces = gguf_grow(work->pieces, &work->pieces_room, work->n_pieces + 1, sizeof *pieces);
+    if (!pieces) {
+        work->result = -ENOMEM;
+        return;
+    }
+    work->pieces = pieces;
+    pieces[work->n_pieces++] = *piece;
+    item->end_piece = work->n_pieces;
+}
+
+struct gguf_item gguf_whole_item(struct gguf_work *work, const struct gguf_model *model,
+                                 const struct gguf_tensor *tensor, struct gguf_string name)
+{
+    struct gguf_item item = gguf_begin_item(work, tensor, name);
+
+    add_piece(work, &item,
+              &(struct gguf_piece){.of = {.model = model, .tensor = tensor},
+                                   .n_elements = tensor->n_elements});
+    return item;
+}
+
+void gguf_append(struct gguf_work *work, struct gguf_item *item, const struct gguf_item *from,
+                 uint64_t first, uint64_t n_elements)
+{
+    for (size_t i = from->first_piece; n_elements > 0 && i < from->end_piece; i++) {
+        struct gguf_piece piece = work->pieces[i];
+        const uint64_t skipped = first < piece.n_elements ? first : piece.n_elements;
+
+        first -= skipped;
+        piece.first += skipped;
+        piece.n_elements -= skipped;
+        if (piece.n_elements > n_elements)
+            piece.n_elements = n_elements;
+        n_elements -= piece.n_elements;
+        if (piece.n_elements > 0)
+            add_piece(work, item, &piece);
+    }
+}
+
+void gguf_insert_item(struct gguf_work *work, size_t index, struct gguf_item item)
+{
+    struct gguf_item *items;
+
+    if (work->result < 0)
+        return;
+    items = gguf_grow(work->items, &work->items_room, work->n_items + 1, sizeof *items);
     if (!items) {
-        fail_memory(work->report);
-        return NULL;
+        work->result = -ENOMEM;
+        return;
     }
     work->items = items;
     memmove(&items[index + 1], &items[index], (work->n_items++ - index) * sizeof *items);
-    items[index] = (struct gguf_item){0};
-    return &items[index];
+    items[index] = item;
 }
 
-void gguf_remove_item(struct gguf_work *work, size_t index)
+void gguf_remove_dropped(struct gguf_work *work)
 {
-    free(work->items[index].parts);
-    work->n_items--;
-    memmove(&work->items[index], &work->items[index + 1],
-            (work->n_items - index) * sizeof *work->items);
-}
+    size_t n_left = 0;
 
-int gguf_name_item(struct gguf_work *work, struct gguf_item *item, const char *name)
-{
-    const size_t length = strlen(name);
-    const char *copy = gguf_model_print(work->model, "%s", name);
-
-    if (!copy)
-        return fail_memory(work->report);
-    item->like.name = (struct gguf_string){copy, length};
-    if (length < 64)
-        return 0;
-    return gguf_fail_step(work, gguf_at_tensor(item->like.name, GGUF_NO_OFFSET),
-                          "the name has %zu bytes; llama.cpp takes at most 63", length);
-}
-
-/* Append a part, or extend the last one. */
-static int add_part(struct gguf_work *work, struct gguf_item *item, struct gguf_part part)
-{
-    struct gguf_part *last = item->n_parts > 0 ? &item->parts[item->n_parts - 1] : NULL;
-    struct gguf_part *parts;
-
-    if (last && last->tensor == part.tensor && last->first + last->n_elements == part.first) {
-        last->n_elements += part.n_elements;
-        return 0;
+    for (size_t i = 0; i < work->n_items; i++) {
+        if (!work->items[i].is_dropped)
+            work->items[n_left++] = work->items[i];
     }
-    parts = gguf_grow(item->parts, &item->room, item->n_parts + 1, sizeof *parts);
-    if (!parts)
-        return fail_memory(work->report);
-    item->parts = parts;
-    parts[item->n_parts++] = part;
-    return 0;
+    work->n_items = n_left;
 }
 
-int gguf_take_whole(struct gguf_work *work, struct gguf_item *item, const struct gguf_model *model,
-                    const struct gguf_tensor *tensor, const char *name)
+size_t gguf_find_item(const struct gguf_work *work, struct gguf_string name)
 {
-    item->like = *tensor;
-    item->like.gguf_name = (struct gguf_string){0};
-    item->like.name = gguf_name_of(tensor);
-    item->n_parts = 0;
-    if (name && gguf_name_item(work, item, name) < 0)
-        return -EINVAL;
-    return add_part(work, item, (struct gguf_part){model, tensor, 0, tensor->n_elements});
-}
+    size_t i = 0;
 
-int gguf_take_elements(struct gguf_work *work, struct gguf_item *item, const struct gguf_item *from,
-                       uint64_t first, uint64_t n_elements)
-{
-    int result = 0;
-
-    for (size_t i = 0; result == 0 && n_elements > 0 && i < from->n_parts; i++) {
-        struct gguf_part part = from->parts[i];
-
-        if (first >= part.n_elements) {
-            first -= part.n_elements;
-            continue;
-        }
-        part.first += first;
-        part.n_elements -= first;
-        first = 0;
-        if (part.n_elements > n_elements)
-            part.n_elements = n_elements;
-        n_elements -= part.n_elements;
-        result = add_part(work, item, part);
-    }
-    return result;
-}
-
-int gguf_read_list(struct gguf_work *work, const char *text, size_t length, const char *what,
-                   uint64_t limit, uint64_t **list, size_t *count)
-{
-    const char *end = text + length, *at = text;
-    size_t room = 0;
-
-    *list = NULL;
-    *count = 0;
-    while (at < end) {
-        uint64_t bounds[2] = {0, 0};
-        int n = 0, used = 0;
-
-        if (isdigit((unsigned char)*at))
-            n = sscanf(at, "%9" SCNu64 "%n-%9" SCNu64 "%n", &bounds[0], &used, &bounds[1], &used);
-        at += used;
-        if (n == 1)
-            bounds[1] = bounds[0];
-        if (n < 1 || at > end || (at < end && *at != ',') || bounds[0] > bounds[1])
-            return gguf_fail_step(work, GGUF_NO_PLACE, "%s is not a list of %ss like 0-9,12",
-                                  gguf_quote((struct gguf_string){text, length}).text, what);
-        at += at < end;
-        if (bounds[1] >= limit)
-            return gguf_fail_step(work, GGUF_NO_PLACE,
-                                  "there is no %s %" PRIu64 ", the model has %" PRIu64
-                                  " of them, from 0 on",
-                                  what, bounds[1], limit);
-        for (uint64_t i = bounds[0]; i <= bounds[1]; i++) {
-            uint64_t *grown = gguf_grow(*list, &room, *count + 1, sizeof *grown);
-
-            if (!grown)
-                return fail_memory(work->report);
-            *list = grown;
-            grown[(*count)++] = i;
-        }
-    }
-    if (*count == 0)
-        return gguf_fail_step(work, GGUF_NO_PLACE, "a list of %ss is empty", what);
-    return 0;
+    while (i < work->n_items &&
+           (work->items[i].is_dropped || gguf_string_compare(work->items[i].like.name, name) != 0))
+        i++;
+    return i;
 }
 
 /* ---- the work ---- */
 
-/* Parse the other model of a step, unless that is done. */
-static int parse_other(struct gguf_work *work, struct gguf_other *other)
+/* Parse another model. */
+static void parse_other(struct gguf_work *work, struct gguf_other *other)
 {
-    struct gguf_report report = {0};
+    struct gguf_report report = {.first_error = other->why};
     int result = other->error;
 
-    if (other->model)
-        return 0;
+    if (other->model || work->result < 0)
+        return;
     if (result == 0 && !other->files.list)
         result =
             gguf_error(&report, GGUF_RULE_NOT_A_FILE, -EINVAL, GGUF_NO_PLACE, "it is not open");
     else if (result == 0)
         result = gguf_parse_files(&other->files, NULL, &other->model, &report);
-    else
-        report.first_error = other->why;
-    if (result == 0)
-        return 0;
-    return gguf_error(work->report, report.first_error.rule, result, GGUF_NO_PLACE, "%s: %s",
-                      gguf_quote((struct gguf_string){other->path, strlen(other->path)}).text,
-                      report.first_error.message);
+    if (result < 0)
+        work->result =
+            gguf_error(work->report, report.first_error.rule, result, GGUF_NO_PLACE, "%s: %s",
+                       gguf_quote(gguf_string_of(other->path)).text, report.first_error.message);
 }
 
-static int do_kind(struct gguf_work *work, const struct gguf_step *first,
-                   const struct gguf_step *end)
+/* Do the steps. Those of one kind are done in the order of the command line. */
+static void do_steps(struct gguf_work *work, const struct gguf_surgery *surgery)
 {
-    static int (*const steps[GGUF_N_STEP_KINDS])(struct gguf_work *, const struct gguf_step *) = {
-        NULL,           gguf_do_experts, gguf_do_drop,   gguf_do_add,
-        gguf_do_rename, gguf_do_fuse,    gguf_do_unfuse, gguf_do_small_first};
-    int result = 0;
-
-    if (first < end && first->kind == GGUF_STEP_LAYERS)
-        return gguf_do_layers(work, first, end);
-    for (; result == 0 && first < end; first++)
-        result = steps[first->kind](work, first);
-    return result;
-}
-
-/* Steps of one kind are done in the order of the command line. */
-static int do_steps(struct gguf_work *work, const struct gguf_surgery *surgery)
-{
-    struct gguf_step *sorted = calloc(surgery->n_steps + 1, sizeof *sorted);
-    size_t n = 0;
-    int result = sorted ? 0 : fail_memory(work->report);
-
-    for (size_t i = 0; result == 0 && i < surgery->n_others; i++)
-        result = parse_other(work, surgery->others[i]);
-    for (unsigned kind = 0; result == 0 && kind < GGUF_N_STEP_KINDS; kind++) {
-        const size_t start = n;
-
-        for (size_t i = 0; i < surgery->n_steps; i++) {
-            if (surgery->steps[i].kind == kind)
-                sorted[n++] = surgery->steps[i];
+    for (size_t i = 0; i < surgery->n_others; i++)
+        parse_other(work, surgery->others[i]);
+    for (unsigned kind = 0; kind < N_KINDS; kind++) {
+        for (size_t i = 0; i < surgery->n_steps && work->result == 0; i++) {
+            if (surgery->steps[i].kind != kind)
+                continue;
+            kinds[kind].work(work, &surgery->steps[i]);
+            gguf_remove_dropped(work);
         }
-        result = do_kind(work, sorted + start, sorted + n);
     }
-    free(sorted);
-    return result;
 }
 
-static int begin(struct gguf_work *work)
+static int compose(const struct gguf_work *work, struct gguf_composition *composition)
 {
-    const struct gguf_key *key = gguf_find_key(work->base, "general.architecture");
-    int result = 0;
-
-    work->composition = gguf_compose_begin(work->base);
-    if (!work->composition)
-        return fail_memory(work->report);
-    work->model = gguf_compose_model(work->composition);
-    if (key && key->value.type == GGUF_STRING)
-        work->architecture = key->value.string;
-    for (uint64_t i = 0; result == 0 && i < work->base->n_tensors; i++) {
-        struct gguf_item *item = gguf_insert_item(work, work->n_items);
-
-        result =
-            item ? gguf_take_whole(work, item, work->base, &work->base->tensors[i], NULL) : -ENOMEM;
-    }
-    return result;
-}
-
-static int compose(struct gguf_work *work)
-{
-    int result = 0;
+    int result = work->result;
 
     for (size_t i = 0; result == 0 && i < work->n_items; i++) {
         const struct gguf_item *item = &work->items[i];
 
-        result = gguf_compose_tensor(work->composition, &item->like, work->report);
-        for (size_t j = 0; result == 0 && j < item->n_parts; j++) {
-            const struct gguf_part *part = &item->parts[j];
-
-            result = gguf_compose_piece(
-                work->composition,
-                &(struct gguf_piece){.of = {.model = part->model, .tensor = part->tensor},
-                                     .first = part->first,
-                                     .n_elements = part->n_elements},
-                work->report);
-        }
+        result = gguf_compose_tensor(composition, &item->like, work->report);
+        for (size_t j = item->first_piece; result == 0 && j < item->end_piece; j++)
+            result = gguf_compose_piece(composition, &work->pieces[j], work->report);
     }
     return result;
 }
@@ -424,30 +359,37 @@ int gguf_surgery_apply(const struct gguf_surgery *surgery, struct gguf_model **m
                        struct gguf_report *report)
 {
     struct gguf_work work = {.base = *model, .report = report};
+    struct gguf_composition *composition;
+    struct gguf_model *made;
+    const struct gguf_key *key = gguf_find_key(*model, "general.architecture");
     int result;
 
     if (surgery->n_steps == 0)
         return 0;
-    result = begin(&work);
+    composition = gguf_compose_begin(*model);
+    if (!composition)
+        return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
+    work.model = gguf_compose_model(composition);
+    if (key && key->value.type == GGUF_STRING)
+        work.architecture = key->value.string;
+    for (uint64_t i = 0; i < work.base->n_tensors; i++)
+        gguf_insert_item(&work, work.n_items,
+                         gguf_whole_item(&work, *model, &work.base->tensors[i],
+                                         gguf_name_of(&work.base->tensors[i])));
+    do_steps(&work, surgery);
+    gguf_set_following_keys(&work);
+    result = compose(&work, composition);
     if (result == 0)
-        result = do_steps(&work, surgery);
+        result = gguf_compose_own(composition, *model);
+    if (result < 0)
+        gguf_compose_free(composition);
+    else
+        result = gguf_compose_finish(composition, &made, report);
     if (result == 0)
-        result = gguf_set_following_keys(&work);
-    if (result == 0)
-        result = compose(&work);
-    if (result == 0 && gguf_compose_own(work.composition, *model) < 0)
-        result = fail_memory(report);
-    if (result == 0) {
-        struct gguf_model *made;
-
-        result = gguf_compose_finish(work.composition, &made, report);
-        work.composition = NULL;
-        if (result == 0)
-            *model = made;
-    }
-    gguf_compose_free(work.composition);
-    for (size_t i = 0; i < work.n_items; i++)
-        free(work.items[i].parts);
+        *model = made;
+    else if (report->n_errors == 0)
+        gguf_system_error(report, result, GGUF_NO_PLACE);
     free(work.items);
+    free(work.pieces);
     return result;
 }

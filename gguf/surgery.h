@@ -12,19 +12,6 @@
 
 #include <stddef.h>
 
-/* In the order of work. */
-enum gguf_step_kind {
-    GGUF_STEP_LAYERS,
-    GGUF_STEP_EXPERTS,
-    GGUF_STEP_DROP,
-    GGUF_STEP_ADD,
-    GGUF_STEP_RENAME,
-    GGUF_STEP_FUSE,
-    GGUF_STEP_UNFUSE,
-    GGUF_STEP_SMALL_FIRST,
-    GGUF_N_STEP_KINDS
-};
-
 /* A model that tensors are taken from. Its files must be opened before the steps are done. */
 struct gguf_other {
     char *path; /* as the user gives it; owned */
@@ -35,9 +22,10 @@ struct gguf_other {
 };
 
 struct gguf_step {
-    enum gguf_step_kind kind;
+    unsigned kind;
+    char *value;              /* owned, cut at ':' and '=' */
     struct gguf_other *other; /* FILE in the value, or NULL */
-    char *text, *to;          /* the rest of the value, and what follows its '='; owned */
+    const char *text, *to;    /* the rest of the value, and what follows its '=', or NULL */
 };
 
 /* All zero: none. */

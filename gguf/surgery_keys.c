@@ -5,65 +5,45 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a block of the new model comes from. */
-struct source {
-    const struct gguf_model *model; /* NULL: there are no tensors of the block */
-    uint64_t block;
+/* llama.cpp takes 512. */
+#define MAX_BLOCKS 4096
+
+/* A block of the new model: where it comes from, and what it has. */
+struct block {
+    const struct gguf_model *model;
+    uint32_t number;
+    bool has_tensors, has_experts, has_nextn;
 };
 
-struct blocks {
-    struct source *list;
-    uint64_t count, old_count; /* of the base: its block_count */
-    bool are_changed;
-};
-
-static int fail_memory(const struct gguf_work *work)
+/* Write the full name of a key of the architecture. */
+static void write_name(const struct gguf_work *work, const char *name, char full[GGUF_NAME_BYTES])
 {
-    return gguf_system_error(work->report, -ENOMEM, GGUF_NO_PLACE);
-}
-
-static struct gguf_place place_of(const struct gguf_key *key)
-{
-    return gguf_at_key(key->name, GGUF_NO_OFFSET);
+    snprintf(full, GGUF_NAME_BYTES, "%.*s.%s", (int)work->architecture.length_bytes,
+             work->architecture.data, name);
 }
 
 const struct gguf_key *gguf_find_arch_key(const struct gguf_work *work,
                                           const struct gguf_model *model, const char *name)
 {
-    const struct gguf_string architecture = work->architecture;
+    char full[GGUF_NAME_BYTES];
 
-    for (uint64_t i = 0; i < model->n_keys; i++) {
-        const struct gguf_string key = model->keys[i].name;
-        const uint64_t head = architecture.length_bytes;
-
-        if (key.length_bytes == head + 1 + strlen(name) &&
-            memcmp(key.data, architecture.data, (size_t)head) == 0 && key.data[head] == '.' &&
-            gguf_string_ends_with(key, name))
-            return &model->keys[i];
-    }
-    return NULL;
+    write_name(work, name, full);
+    return gguf_find_key(model, full);
 }
 
-static uint64_t number_of(const struct gguf_key *key)
+uint64_t gguf_arch_number(const struct gguf_work *work, const struct gguf_model *model,
+                          const char *name, uint32_t block)
 {
-    return key && gguf_value_is_integer(&key->value) ? key->value.u64 : 0;
-}
+    const struct gguf_key *key = gguf_find_arch_key(work, model, name);
+    struct gguf_value value = {.type = GGUF_BOOL};
 
-bool gguf_value_of_block(const struct gguf_key *key, uint64_t block, struct gguf_value *value)
-{
-    *value = key->value;
-    if (key->value.type != GGUF_ARRAY)
-        return true;
-    if (block >= key->value.array.n_elements)
-        return false;
-    for (struct gguf_cursor cursor = gguf_array_begin(&key->value.array);; block--) {
-        gguf_array_next(&cursor, key->value.array.element_type, value);
-        if (block == 0)
-            return true;
-    }
+    if (key)
+        value = gguf_value_of_layer(&key->value, block);
+    return gguf_value_is_integer(&value) ? value.u64 : 0;
 }
 
 /* Give a key of the new model an integer, and say so. */
@@ -71,88 +51,68 @@ static void set_number(const struct gguf_work *work, const struct gguf_key *key,
 {
     struct gguf_key *own = (struct gguf_key *)(uintptr_t)key;
 
-    if (!gguf_value_is_integer(&key->value) || number_of(key) == number)
+    if (!key || !gguf_value_is_integer(&key->value) || key->value.u64 == number)
         return;
-    gguf_note(work->report, GGUF_RULE_COMPOSITION, place_of(key),
-              "set to %" PRIu64 "; it was %" PRIu64, number, number_of(key));
+    gguf_note(work->report, GGUF_RULE_COMPOSITION, gguf_at_key(key->name, GGUF_NO_OFFSET),
+              "set to %" PRIu64 "; it was %" PRIu64, number, key->value.u64);
     own->value.u64 = number;
     own->file_offset = GGUF_NO_OFFSET;
 }
 
-static void remove_key(const struct gguf_work *work, const struct gguf_key *key)
+static void set_arch_number(const struct gguf_work *work, const char *name, uint64_t number)
 {
-    struct gguf_model *model = work->model;
-    const uint64_t index = (uint64_t)(key - model->keys);
-
-    gguf_note(work->report, GGUF_RULE_COMPOSITION, place_of(key), "removed");
-    model->n_keys--;
-    memmove(&model->keys[index], &model->keys[index + 1],
-            (model->n_keys - index) * sizeof *model->keys);
+    set_number(work, gguf_find_arch_key(work, work->model, name), number);
 }
 
 /* ---- blocks ---- */
 
-static int find_blocks(const struct gguf_work *work, struct blocks *blocks)
+/* Describe the blocks. Returns true if they are others than the base's. */
+static bool find_blocks(struct gguf_work *work, struct block *blocks, uint32_t *n_blocks)
 {
-    const struct gguf_key *key = gguf_find_arch_key(work, work->base, "block_count");
-    struct gguf_string rest;
+    bool is_changed = false;
 
+    for (uint32_t i = 0; i < MAX_BLOCKS; i++)
+        blocks[i] = (struct block){.model = work->base, .number = i};
     for (size_t i = 0; i < work->n_items; i++) {
-        const uint64_t block = gguf_block_of(work->items[i].like.name, &rest);
+        const struct gguf_elements *origin = gguf_origin_of(work, &work->items[i]);
+        struct gguf_string rest, old_rest;
+        const uint32_t number = gguf_block_of(work->items[i].like.name, &rest);
+        struct block *block = &blocks[number % MAX_BLOCKS];
+        uint32_t old;
 
-        if (block != GGUF_NO_BLOCK && block >= GGUF_MAX_BLOCKS)
-            return gguf_fail_step(work, gguf_at_tensor(work->items[i].like.name, GGUF_NO_OFFSET),
-                                  "there are at most %d blocks", GGUF_MAX_BLOCKS);
-        if (block != GGUF_NO_BLOCK && block >= blocks->count)
-            blocks->count = block + 1;
-    }
-    blocks->are_changed = blocks->count != gguf_count_blocks(work->base);
-    /* A model without blocks keeps its keys. */
-    if (blocks->count == 0)
-        blocks->are_changed = false;
-    blocks->old_count = number_of(key);
-    blocks->list = calloc(blocks->count + 1, sizeof *blocks->list);
-    if (!blocks->list)
-        return fail_memory(work);
-    for (size_t i = 0; i < work->n_items; i++) {
-        const uint64_t block = gguf_block_of(work->items[i].like.name, &rest);
-        const struct gguf_part *part = work->items[i].parts;
-        uint64_t old;
-
-        if (block == GGUF_NO_BLOCK || blocks->list[block].model || work->items[i].n_parts == 0)
+        if (number == GGUF_NO_BLOCK)
             continue;
-        old = gguf_block_of(gguf_name_of(part->tensor), &rest);
-        blocks->list[block] = (struct source){part->model, old == GGUF_NO_BLOCK ? block : old};
-        blocks->are_changed |= part->model != work->base || old != block;
+        if (number >= MAX_BLOCKS) {
+            gguf_fail_step(work, gguf_place_of(&work->items[i]), "there are at most %d blocks",
+                           MAX_BLOCKS);
+            return false;
+        }
+        if (!block->has_tensors && origin) {
+            old = gguf_block_of(gguf_name_of(origin->tensor), &old_rest);
+            block->model = origin->model;
+            block->number = old == GGUF_NO_BLOCK ? number : old;
+            is_changed |= origin->model != work->base || old != number;
+        }
+        block->has_tensors = true;
+        block->has_experts |=
+            gguf_string_contains(rest, "ffn_gate_inp") || gguf_string_contains(rest, "_exps");
+        block->has_nextn |= gguf_string_contains(rest, "nextn.");
+        if (number >= *n_blocks)
+            *n_blocks = number + 1;
     }
-    for (uint64_t i = 0; i < blocks->count; i++) {
-        if (!blocks->list[i].model)
-            blocks->list[i] = (struct source){work->base, i};
-    }
-    return 0;
+    /* A model without blocks keeps its keys. */
+    return *n_blocks > 0 && (is_changed || *n_blocks != gguf_count_blocks(work->base));
 }
 
-/* Return true if block `index` has a tensor whose name contains `part`. */
-static bool has_tensor(const struct gguf_work *work, uint64_t index, const char *part)
+static void warn_of_gaps(const struct gguf_work *work, const struct block *blocks,
+                         uint32_t n_blocks)
 {
-    for (size_t i = 0; i < work->n_items; i++) {
-        struct gguf_string rest;
-
-        if (gguf_block_of(work->items[i].like.name, &rest) == index &&
-            gguf_string_contains(rest, part))
-            return true;
-    }
-    return false;
-}
-
-static void warn_of_gaps(const struct gguf_work *work, const struct blocks *blocks)
-{
-    for (uint64_t i = 0; i < blocks->count && has_tensor(work, 0, ""); i++) {
-        if (!has_tensor(work, i, ""))
+    for (uint32_t i = 1; i < n_blocks && blocks[0].has_tensors; i++) {
+        if (!blocks[i].has_tensors)
             gguf_warning(work->report, GGUF_RULE_COMPOSITION, GGUF_NO_PLACE,
-                         "block %" PRIu64 " has no tensors, the last block is %" PRIu64
+                         "block %" PRIu32 " has no tensors, the last block is %" PRIu32
                          "; --layers leaves out a block and renumbers the others",
-                         i, blocks->count - 1);
+                         i, n_blocks - 1);
     }
 }
 
@@ -161,19 +121,21 @@ static void warn_of_gaps(const struct gguf_work *work, const struct blocks *bloc
 /* Return true if the key is an array of a number for each of n_blocks blocks. */
 static bool is_per_block(const struct gguf_key *key, uint64_t n_blocks)
 {
+    static const char *const others[] = {"sections", ".vision.", ".audio."};
     const struct gguf_array *array = &key->value.array;
 
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (gguf_string_contains(key->name, others[i]))
+            return false;
+    }
     return key->value.type == GGUF_ARRAY && array->n_elements == n_blocks && n_blocks > 0 &&
-           gguf_value_type_bytes(array->element_type) > 0 &&
-           !gguf_string_contains(key->name, "sections") &&
-           !gguf_string_contains(key->name, ".vision.") &&
-           !gguf_string_contains(key->name, ".audio.");
+           gguf_value_type_bytes(array->element_type) > 0;
 }
 
 /* Return the key of the same name of a block's model. */
-static const struct gguf_key *same_key(const struct source *source, const struct gguf_key *key)
+static const struct gguf_key *same_key(const struct block *block, const struct gguf_key *key)
 {
-    const struct gguf_model *model = source->model;
+    const struct gguf_model *model = block->model;
 
     for (uint64_t i = 0; i < model->n_keys; i++) {
         if (gguf_string_compare(model->keys[i].name, key->name) == 0)
@@ -182,145 +144,133 @@ static const struct gguf_key *same_key(const struct source *source, const struct
     return NULL;
 }
 
-/* Make a key that is an array of the values that the blocks had where they come from. */
-static int gather(const struct gguf_work *work, const struct blocks *blocks, struct gguf_key *key,
-                  enum gguf_value_type type)
+/* Make a key an array of the values that the blocks had where they come from. */
+static void gather(struct gguf_work *work, const struct block *blocks, uint32_t n_blocks,
+                   struct gguf_key *key, enum gguf_value_type type)
 {
+    const struct gguf_place place = gguf_at_key(key->name, GGUF_NO_OFFSET);
     const unsigned width = gguf_value_type_bytes(type);
     struct gguf_array_builder builder;
 
-    if (gguf_make_array(work->model, type, blocks->count, blocks->count * width, &builder) < 0)
-        return fail_memory(work);
-    for (uint64_t i = 0; i < blocks->count; i++) {
-        const struct gguf_key *from = same_key(&blocks->list[i], key);
-        struct gguf_value value;
+    if (gguf_make_array(work->model, type, n_blocks, n_blocks * width, &builder) < 0) {
+        work->result = -ENOMEM;
+        return;
+    }
+    for (uint32_t i = 0; i < n_blocks; i++) {
+        const struct gguf_key *from = same_key(&blocks[i], key);
+        struct gguf_value value = {.type = GGUF_STRING};
 
-        if (!from || !gguf_value_of_block(from, blocks->list[i].block, &value) ||
-            gguf_value_type_bytes(value.type) != width)
-            return gguf_fail_step(work, place_of(key),
-                                  "the model of block %" PRIu64
-                                  " has no value of it for block %" PRIu64 " that fits",
-                                  i, blocks->list[i].block);
+        if (from &&
+            (from->value.type != GGUF_ARRAY || blocks[i].number < from->value.array.n_elements))
+            value = gguf_value_of_layer(&from->value, blocks[i].number);
+        if (gguf_value_type_bytes(value.type) != width) {
+            gguf_fail_step(work, place,
+                           "the model of block %" PRIu32 " has no value of it for block %" PRIu32
+                           " that fits",
+                           i, blocks[i].number);
+            return;
+        }
         memcpy(builder.at, &value.u64, width); /* little-endian, as the array */
         builder.at += width;
     }
     key->value = (struct gguf_value){.type = GGUF_ARRAY, .array = builder.array};
     key->file_offset = GGUF_NO_OFFSET;
-    gguf_note(work->report, GGUF_RULE_COMPOSITION, place_of(key),
-              "set to an array of %" PRIu64 " values, which the blocks had where they come from",
-              blocks->count);
-    return 0;
+    gguf_note(work->report, GGUF_RULE_COMPOSITION, place,
+              "set to an array of %" PRIu32 " values, which the blocks had where they come from",
+              n_blocks);
 }
 
 /*
  * Gather a key if it is an array by block in the base or in a model that blocks come from. A plain
  * value that differs is left to the user.
  */
-static int follow_key(const struct gguf_work *work, const struct blocks *blocks,
-                      struct gguf_key *key)
+static void follow_key(struct gguf_work *work, const struct block *blocks, uint32_t n_blocks,
+                       struct gguf_key *key)
 {
     const struct gguf_model *warned = work->base;
 
-    if (is_per_block(key, blocks->old_count))
-        return gather(work, blocks, key, key->value.array.element_type);
-    for (uint64_t i = 0; i < blocks->count; i++) {
-        const struct gguf_model *model = blocks->list[i].model;
-        const struct gguf_key *other = model == warned ? NULL : same_key(&blocks->list[i], key);
+    if (is_per_block(key, gguf_arch_number(work, work->base, "block_count", 0))) {
+        gather(work, blocks, n_blocks, key, key->value.array.element_type);
+        return;
+    }
+    for (uint32_t i = 0; i < n_blocks; i++) {
+        const struct gguf_model *model = blocks[i].model;
+        const struct gguf_key *other = model == warned ? NULL : same_key(&blocks[i], key);
 
         if (!other || gguf_value_equals(&other->value, &key->value))
             continue;
-        if (is_per_block(other, number_of(gguf_find_arch_key(work, model, "block_count"))))
-            return gather(work, blocks, key, key->value.type);
+        if (is_per_block(other, gguf_arch_number(work, model, "block_count", 0))) {
+            gather(work, blocks, n_blocks, key, key->value.type);
+            return;
+        }
         warned = model;
-        gguf_warning(work->report, GGUF_RULE_COMPOSITION, place_of(key),
-                     "it has another value in the model that block %" PRIu64 " comes from", i);
+        gguf_warning(work->report, GGUF_RULE_COMPOSITION, gguf_at_key(key->name, GGUF_NO_OFFSET),
+                     "it has another value in the model that block %" PRIu32 " comes from", i);
     }
-    return 0;
 }
 
-static int follow_blocks(const struct gguf_work *work, const struct blocks *blocks)
+static void follow_blocks(struct gguf_work *work, const struct block *blocks, uint32_t n_blocks)
 {
-    static const char *const counted[] = {"block_count", "leading_dense_block_count",
-                                          "nextn_predict_layers"};
-    const struct gguf_key *key = gguf_find_arch_key(work, work->model, counted[0]);
-    int result = 0;
+    char start[GGUF_NAME_BYTES];
+    uint64_t n_dense = 0;
 
-    if (!blocks->are_changed)
-        return 0;
-    if (key)
-        set_number(work, key, blocks->count);
-    for (uint64_t i = 0; result == 0 && i < work->model->n_keys; i++) {
-        struct gguf_key *own = &work->model->keys[i];
-        bool is_counted = false;
+    write_name(work, "", start);
+    for (uint64_t i = 0; work->result == 0 && i < work->model->n_keys; i++) {
+        struct gguf_key *key = &work->model->keys[i];
 
-        for (size_t j = 0; j < sizeof counted / sizeof *counted; j++)
-            is_counted |= own == gguf_find_arch_key(work, work->model, counted[j]);
-        if (!is_counted && own->name.length_bytes > work->architecture.length_bytes &&
-            own->name.data[work->architecture.length_bytes] == '.' &&
-            memcmp(own->name.data, work->architecture.data,
-                   (size_t)work->architecture.length_bytes) == 0)
-            result = follow_key(work, blocks, own);
+        /* These are counted, not gathered. */
+        if (gguf_string_starts_with(key->name, start) &&
+            !gguf_string_ends_with(key->name, "block_count") &&
+            !gguf_string_ends_with(key->name, ".nextn_predict_layers"))
+            follow_key(work, blocks, n_blocks, key);
     }
-    key = gguf_find_arch_key(work, work->model, counted[1]);
-    if (result == 0 && key) {
-        uint64_t n_dense = 0;
-
-        while (n_dense < blocks->count && !has_tensor(work, n_dense, "ffn_gate_inp") &&
-               !has_tensor(work, n_dense, "_exps"))
-            n_dense++;
-        set_number(work, key, n_dense);
-    }
-    return result;
+    set_arch_number(work, "block_count", n_blocks);
+    while (n_dense < n_blocks && !blocks[n_dense].has_experts)
+        n_dense++;
+    set_arch_number(work, "leading_dense_block_count", n_dense);
+    warn_of_gaps(work, blocks, n_blocks);
 }
 
 /* nextn_predict_layers: the trailing blocks that predict further tokens. */
-static int follow_nextn(struct gguf_work *work, const struct blocks *blocks)
+static void follow_nextn(struct gguf_work *work, const struct block *blocks, uint32_t n_blocks)
 {
-    const struct gguf_key *key = gguf_find_arch_key(work, work->model, "nextn_predict_layers");
-    const struct gguf_value value = {.type = GGUF_UINT32};
-    uint64_t n = 0;
-    char *name;
+    const char *name = "nextn_predict_layers";
+    const struct gguf_key *key = gguf_find_arch_key(work, work->model, name);
+    char full[GGUF_NAME_BYTES];
+    uint32_t n = 0;
 
-    while (n < blocks->count && has_tensor(work, blocks->count - 1 - n, "nextn."))
+    write_name(work, name, full);
+    while (n < n_blocks && blocks[n_blocks - 1 - n].has_nextn)
         n++;
-    if (key && n > 0)
-        set_number(work, key, n);
-    else if (key && blocks->count > 0)
-        remove_key(work, key);
-    if (key || n == 0)
-        return 0;
-    name = gguf_model_print(work->model, "%.*s.nextn_predict_layers",
-                            (int)work->architecture.length_bytes, work->architecture.data);
-    if (!name)
-        return fail_memory(work);
-    if (gguf_add_key(work->model, name, value) < 0)
-        return fail_memory(work);
-    set_number(work, &work->model->keys[work->model->n_keys - 1], n);
-    return 0;
+    if (key && n == 0 && n_blocks > 0) {
+        gguf_note(work->report, GGUF_RULE_COMPOSITION, gguf_at_key(key->name, GGUF_NO_OFFSET),
+                  "removed");
+        gguf_remove_key(work->model, full);
+    }
+    if (!key && n > 0 &&
+        gguf_add_key(work->model, full, (struct gguf_value){.type = GGUF_UINT32}) < 0)
+        work->result = -ENOMEM;
+    if (n > 0)
+        set_arch_number(work, name, n);
 }
 
-/* ---- experts ---- */
+/* ---- experts and types ---- */
 
 static void follow_experts(const struct gguf_work *work)
 {
-    const struct gguf_key *count = gguf_find_arch_key(work, work->model, "expert_count");
-    const struct gguf_key *used = gguf_find_arch_key(work, work->model, "expert_used_count");
-    const struct gguf_key *groups = gguf_find_arch_key(work, work->model, "expert_group_count");
+    const uint64_t n_groups = gguf_arch_number(work, work->model, "expert_group_count", 0);
 
     if (work->n_experts == 0)
         return;
-    if (count)
-        set_number(work, count, work->n_experts);
-    if (used && number_of(used) > work->n_experts)
-        set_number(work, used, work->n_experts);
-    if (number_of(groups) > 1 && work->n_experts % number_of(groups) != 0)
-        gguf_warning(work->report, GGUF_RULE_COMPOSITION, place_of(groups),
+    set_arch_number(work, "expert_count", work->n_experts);
+    if (gguf_arch_number(work, work->model, "expert_used_count", 0) > work->n_experts)
+        set_arch_number(work, "expert_used_count", work->n_experts);
+    if (n_groups > 1 && work->n_experts % n_groups != 0)
+        gguf_warning(work->report, GGUF_RULE_COMPOSITION, GGUF_NO_PLACE,
                      "%" PRIu64 " groups do not divide %" PRIu64
                      " experts equally, so that llama.cpp ends",
-                     number_of(groups), work->n_experts);
+                     n_groups, work->n_experts);
 }
-
-/* ---- types ---- */
 
 /* The numbers of general.file_type. Source: enum llama_ftype in llama.cpp's llama.h. */
 static const struct {
@@ -356,29 +306,27 @@ static void follow_types(const struct gguf_work *work)
             return;
         }
     }
-    gguf_warning(work->report, GGUF_RULE_COMPOSITION, place_of(key),
+    gguf_warning(work->report, GGUF_RULE_COMPOSITION, gguf_at_key(key->name, GGUF_NO_OFFSET),
                  "most weights have another type now, %s; --set changes the key",
                  dequant_type_by_id(most) ? dequant_type_by_id(most)->name : "of no known name");
 }
 
-int gguf_set_following_keys(struct gguf_work *work)
+void gguf_set_following_keys(struct gguf_work *work)
 {
     static const char *const of_split[] = {"split.no", "split.count", "split.tensors.count"};
-    struct blocks blocks = {0};
-    int result = find_blocks(work, &blocks);
+    struct block *blocks = calloc(MAX_BLOCKS, sizeof *blocks);
+    uint32_t n_blocks = 0;
 
-    if (result == 0)
-        result = follow_blocks(work, &blocks);
-    if (result == 0)
-        result = follow_nextn(work, &blocks);
-    if (result == 0) {
+    if (!blocks && work->result == 0)
+        work->result = -ENOMEM;
+    if (work->result == 0 && find_blocks(work, blocks, &n_blocks))
+        follow_blocks(work, blocks, n_blocks);
+    if (work->result == 0) {
+        follow_nextn(work, blocks, n_blocks);
         follow_experts(work);
         follow_types(work);
-        if (blocks.are_changed)
-            warn_of_gaps(work, &blocks);
     }
-    for (size_t i = 0; result == 0 && i < sizeof of_split / sizeof *of_split; i++)
+    for (size_t i = 0; i < sizeof of_split / sizeof *of_split; i++)
         gguf_remove_key(work->model, of_split[i]);
-    free(blocks.list);
-    return result;
+    free(blocks);
 }

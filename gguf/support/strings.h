@@ -3,11 +3,17 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 struct gguf_string {
     const char *data; /* not NUL-terminated, may hold any byte; NULL only if length_bytes is 0 */
     uint64_t length_bytes;
 };
+
+static inline struct gguf_string gguf_string_of(const char *text)
+{
+    return (struct gguf_string){text, strlen(text)};
+}
 
 bool gguf_string_equals(struct gguf_string string, const char *text);
 bool gguf_string_starts_with(struct gguf_string string, const char *text);

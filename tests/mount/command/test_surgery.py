@@ -226,7 +226,7 @@ class TestNames(SurgeryTestCase):
         self.make("b.gguf", blocks=[0])
         GgufFile().tensor(b"token_embd.weight", [4], F32, bytes(16)).write(self.path("c.gguf"))
         self.refuse("no tensor has a name like", "--drop", "nothing*")
-        self.refuse("no tensor with a name like", "--add", "b.gguf:nothing*")
+        self.refuse("no tensor has a name like", "--add", "b.gguf:nothing*")
         self.refuse("no tensor has a name like", "--rename", "nothing=x")
         self.refuse("its shape is 8,3,1,1, in the other model 4,1,1,1", "--add", "c.gguf:token_embd.weight")
         self.refuse("duplicate name", "--rename", "output_norm.weight=token_embd.weight")
