@@ -156,13 +156,22 @@ static int list_place(const struct fs_many *many, const struct fs_place *place,
     return result;
 }
 
-static int list_models(void *argument, const struct gguf_store_access *access,
-                       struct gguf_model_list *list)
+/* Say that there is nothing at a place. Returns -ENOENT. */
+static int refuse_place(const struct fs_many *many, size_t i, const char *reason)
 {
-    const struct fs_many *many = argument;
+    const char *empty = many->places[i].kind == FS_A_STORE ? "is a store without models"
+                                                           : "is a directory without a GGUF file";
+
+    fs_print_error("%s: %s", many->options->models[i], reason[0] != '\0' ? reason : empty);
+    return -ENOENT;
+}
+
+/* Add the models of all places. With `is_strict`, print an error if there is nothing at one. */
+static int list_all(const struct fs_many *many, const struct gguf_store_access *opener,
+                    bool is_strict, struct gguf_model_list *list)
+{
     const size_t n = (size_t)many->options->n_models;
     const char **files = calloc(n + 1, sizeof *files);
-    char reason[GGUF_LIST_REASON_BYTES], *title;
     size_t n_files = 0, length;
     int result = files ? 0 : -ENOMEM;
 
@@ -170,49 +179,42 @@ static int list_models(void *argument, const struct gguf_store_access *access,
         if (many->places[i].kind == FS_A_FILE)
             files[n_files++] = many->places[i].name;
     if (result == 0)
-        result = gguf_list_files(access, files, n_files, list);
+        result = gguf_list_files(opener, files, n_files, list);
     for (size_t i = 0; result == 0 && i < n; i++) {
-        if (many->places[i].kind != FS_A_FILE)
-            result = list_place(many, &many->places[i], access, list, reason);
-        if (result == 0 || result == -ENOMEM)
+        const struct fs_place *place = &many->places[i];
+        const size_t n_before = list->n_models;
+        char reason[GGUF_LIST_REASON_BYTES] = "", *title;
+
+        if (place->kind == FS_A_FILE) {
+            if (is_strict && access(place->name, F_OK) < 0)
+                result = refuse_place(many, i, strerror(errno));
             continue;
-        title = (char *)(uintptr_t)title_of(&many->places[i], &length);
-        title = strndup(title, length);
-        result = title ? gguf_model_list_add(list, title, NULL, 0, reason) : -ENOMEM;
-        free(title);
+        }
+        result = list_place(many, place, opener, list, reason);
+        if (is_strict && list->n_models == n_before) {
+            result = refuse_place(many, i, reason);
+        } else if (result < 0 && result != -ENOMEM) {
+            title = (char *)(uintptr_t)title_of(place, &length);
+            title = strndup(title, length);
+            result = title ? gguf_model_list_add(list, title, NULL, 0, reason) : -ENOMEM;
+            free(title);
+        }
     }
     free(files);
     return result;
 }
 
-/* Return true if there is something at a place; else print that. */
-static bool is_there(const struct fs_many *many, size_t i)
+static int list_models(void *argument, const struct gguf_store_access *access,
+                       struct gguf_model_list *list)
 {
-    const struct fs_place *place = &many->places[i];
-    struct gguf_model_list list = {0};
-    char reason[GGUF_LIST_REASON_BYTES] = "";
-    bool is_empty = false;
-
-    if (place->kind != FS_A_FILE) {
-        list_place(many, place, &gguf_direct_access, &list, reason);
-        is_empty = list.n_models == 0;
-    } else if (access(place->name, F_OK) < 0) {
-        is_empty = true;
-        snprintf(reason, sizeof reason, "%s", strerror(errno));
-    }
-    gguf_model_list_free(&list);
-    if (is_empty)
-        fs_print_error("%s: %s", many->options->models[i],
-                       reason[0] != '\0'           ? reason
-                       : place->kind == FS_A_STORE ? "is a store without models"
-                                                   : "is a directory without a GGUF file");
-    return !is_empty;
+    return list_all(argument, access, false, list);
 }
 
 int fs_many_begin(const struct fs_options *options, struct fs_many *many,
                   struct gguf_model_list *list)
 {
     const size_t n = (size_t)options->n_models;
+    bool is_strict;
     int result = 0;
 
     *list = (struct gguf_model_list){0};
@@ -221,15 +223,16 @@ int fs_many_begin(const struct fs_options *options, struct fs_many *many,
         return fs_refuse_memory();
     for (size_t i = 0; result == 0 && i < n; i++) {
         result = find_place(options->models[i], &many->places[i]);
-        if (result == 0 && (n > 1 || many->places[i].kind == FS_A_STORE) && !is_there(many, i))
-            return EX_NOINPUT;
         if (result == 0)
             result = add_roots(many, &many->places[i]);
     }
     /* A single file needs no list; and a tree that ggufs has made is no folder of models. */
-    if (result == 0 && (n > 1 || many->places[0].kind == FS_A_STORE ||
-                        (many->places[0].kind == FS_A_FOLDER && !fs_is_tree(many->places[0].name))))
-        result = list_models(many, &gguf_direct_access, list);
+    is_strict = n > 1 || many->places[0].kind == FS_A_STORE;
+    if (result == 0 &&
+        (is_strict || (many->places[0].kind == FS_A_FOLDER && !fs_is_tree(many->places[0].name))))
+        result = list_all(many, &gguf_direct_access, is_strict, list);
+    if (result == -ENOENT)
+        return EX_NOINPUT;
     return result < 0 ? fs_refuse_memory() : EX_OK;
 }
 
@@ -334,14 +337,9 @@ int fs_mount_many(struct fs_many *many)
 
 /* ---- tables ---- */
 
-static void write_line(const void *subject, struct fs_sink *sink)
-{
-    fs_models_tsv_line(sink, subject);
-}
-
 static void write_object(const void *subject, struct fs_sink *sink)
 {
-    fs_models_json_object(sink, subject);
+    fs_models_json_object(subject, sink);
     fs_sink_literal(sink, "\n");
 }
 
@@ -360,7 +358,8 @@ bool fs_print_many(const struct fs_options *options, int *status)
     if (are_many && !options->json)
         fputs(FS_MODELS_TSV_HEADER, stdout);
     for (size_t i = 0; are_many && i < list.n_models && *status == EX_OK; i++)
-        if (fs_print_written(options->json ? write_object : write_line, &list.models[i]) < 0)
+        if (fs_print_written(options->json ? write_object : fs_models_tsv_line, &list.models[i]) <
+            0)
             *status = fs_refuse_memory();
     fs_many_end(&many, &list);
     return are_many || *status != EX_OK;

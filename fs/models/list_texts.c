@@ -29,8 +29,9 @@ static void write_column(struct fs_sink *sink, const char *text)
     fs_sink_literal(sink, "\t");
 }
 
-void fs_models_tsv_line(struct fs_sink *sink, const struct gguf_listed_model *model)
+void fs_models_tsv_line(const void *subject, struct fs_sink *sink)
 {
+    const struct gguf_listed_model *model = subject;
     char time[32];
 
     write_column(sink, model->name);
@@ -50,7 +51,7 @@ void fs_models_tsv_line(struct fs_sink *sink, const struct gguf_listed_model *mo
     fs_sink_literal(sink, "\n");
 }
 
-void fs_models_json_object(struct fs_sink *sink, const struct gguf_listed_model *model)
+void fs_models_json_object(const struct gguf_listed_model *model, struct fs_sink *sink)
 {
     char time[32];
 

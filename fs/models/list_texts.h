@@ -7,9 +7,9 @@
 /* The columns of models.tsv, as ggufs(5) describes them. */
 #define FS_MODELS_TSV_HEADER "name\tbytes\tstate\tmodified\tpath\tfiles\terror\n"
 
-/* Write a line of models.tsv, or an object of JSON. */
-void fs_models_tsv_line(struct fs_sink *sink, const struct gguf_listed_model *model);
+/* Write a line of models.tsv about a struct gguf_listed_model, or an object of JSON. */
+void fs_models_tsv_line(const void *model, struct fs_sink *sink);
+void fs_models_json_object(const struct gguf_listed_model *model, struct fs_sink *sink);
 /* Write a section of llama-server's presets for a directory of links. */
 void fs_models_ini_section(struct fs_sink *sink, const struct gguf_listed_model *links,
                            const char *mountpoint);
-void fs_models_json_object(struct fs_sink *sink, const struct gguf_listed_model *model);

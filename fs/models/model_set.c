@@ -78,9 +78,9 @@ static int write_texts(struct fs_model_set *set, struct fs_opened **unused)
             fs_models_ini_section(&ini, &set->by_path[i]->model, set->calls.mountpoint);
         if (set->by_path[i]->is_folder || set->by_path[i]->target)
             continue;
-        fs_models_tsv_line(&tsv, &set->by_path[i]->model);
+        fs_models_tsv_line(&set->by_path[i]->model, &tsv);
         fs_sink_literal(&json, is_first ? "[\n" : ",\n");
-        fs_models_json_object(&json, &set->by_path[i]->model);
+        fs_models_json_object(&set->by_path[i]->model, &json);
         is_first = false;
     }
     fs_sink_literal(&json, is_first ? "[]\n" : "\n]\n");

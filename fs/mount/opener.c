@@ -63,26 +63,15 @@ static int open_below(const struct root *roots, const char *path, uint64_t flags
 static int open_file(void *roots, const char *path)
 {
     const int descriptor = open_below(roots, path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
-    struct stat status;
-    int result = descriptor;
 
-    if (descriptor >= 0 && fstat(descriptor, &status) < 0)
-        result = -errno;
-    else if (descriptor >= 0 && !S_ISREG(status.st_mode))
-        result = S_ISDIR(status.st_mode) ? -EISDIR : -EINVAL;
-    if (result < 0 && descriptor >= 0)
-        close(descriptor);
-    return result;
+    return descriptor < 0 ? descriptor : gguf_keep_regular(descriptor);
 }
 
 static int get_status(void *roots, const char *path, struct gguf_file_status *status)
 {
     const int descriptor = open_below(roots, path, O_PATH);
-    const int result = descriptor < 0 ? descriptor : gguf_get_file_status(descriptor, status);
 
-    if (descriptor >= 0)
-        close(descriptor);
-    return result;
+    return descriptor < 0 ? descriptor : gguf_take_status(descriptor, status);
 }
 
 static int list_folder(void *argument, const char *path, struct gguf_folder *folder)

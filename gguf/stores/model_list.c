@@ -106,29 +106,41 @@ int gguf_folder_read(int descriptor, const struct gguf_store_access *access, con
 
 /* ---- access by system calls ---- */
 
+int gguf_keep_regular(int descriptor)
+{
+    struct stat status;
+    int result = fstat(descriptor, &status) < 0 ? -errno
+                 : S_ISREG(status.st_mode)      ? descriptor
+                 : S_ISDIR(status.st_mode)      ? -EISDIR
+                                                : -EINVAL;
+
+    if (result < 0)
+        close(descriptor);
+    return result;
+}
+
+int gguf_take_status(int descriptor, struct gguf_file_status *status)
+{
+    const int result = gguf_get_file_status(descriptor, status);
+
+    close(descriptor);
+    return result;
+}
+
 static int open_directly(void *argument, const char *path)
 {
     const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    struct stat status;
-    int result = descriptor < 0 || fstat(descriptor, &status) < 0 ? -errno : descriptor;
 
     (void)argument;
-    if (result >= 0 && !S_ISREG(status.st_mode))
-        result = S_ISDIR(status.st_mode) ? -EISDIR : -EINVAL;
-    if (result < 0 && descriptor >= 0)
-        close(descriptor);
-    return result;
+    return descriptor < 0 ? -errno : gguf_keep_regular(descriptor);
 }
 
 static int get_status_directly(void *argument, const char *path, struct gguf_file_status *status)
 {
     const int descriptor = open(path, O_PATH | O_CLOEXEC);
-    int result = descriptor < 0 ? -errno : gguf_get_file_status(descriptor, status);
 
     (void)argument;
-    if (descriptor >= 0)
-        close(descriptor);
-    return result;
+    return descriptor < 0 ? -errno : gguf_take_status(descriptor, status);
 }
 
 static int list_directly(void *argument, const char *path, struct gguf_folder *folder)

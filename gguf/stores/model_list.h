@@ -41,6 +41,11 @@ struct gguf_store_access {
     void *argument;
 };
 
+/* For open(): return the descriptor, or close it and return why it is not of a regular file. */
+int gguf_keep_regular(int descriptor);
+/* For status(): get the status of an open file, and close it. */
+int gguf_take_status(int descriptor, struct gguf_file_status *status);
+
 /* By system calls. */
 extern const struct gguf_store_access gguf_direct_access;
 

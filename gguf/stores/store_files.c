@@ -87,13 +87,11 @@ static bool has_ending(const char *name, const char *ending)
 }
 
 /* Collect all GGUF files. */
-static bool visit_file(struct gguf_store_search *search, const struct gguf_store_thing *thing,
-                       void *user)
+static bool visit_file(struct gguf_store_search *search, const struct gguf_store_thing *thing)
 {
-    struct files *files = user;
+    struct files *files = search->user;
     const bool is_folder = thing->entry->is_folder;
 
-    (void)search;
     files->has_checkpoint |= has_ending(thing->below, ".safetensors");
     if (!is_folder && has_ending(thing->below, ".gguf") && files->n < MAX_FILES &&
         gguf_listed_model_add(&files->all, thing->below, thing->path) == 0) {
@@ -273,7 +271,8 @@ int gguf_store_load_folder(struct gguf_store_search *search, const char *folder,
     size_t n_added = 0;
     int result = 0;
 
-    gguf_store_walk(search, folder, visit_file, &files);
+    search->user = &files;
+    gguf_store_walk(search, folder, visit_file);
     if (files.n == MAX_FILES || files.n_folders > MAX_FOLDERS) {
         gguf_store_refuse(gguf_store_add(search->found, strdup(repository), strdup(folder)),
                           "%s has %d files or more; name one by its path", folder, MAX_FILES);
@@ -298,12 +297,10 @@ int gguf_store_load_folder(struct gguf_store_search *search, const char *folder,
 
 #define REPOSITORY "models--"
 
-static bool visit_repository(struct gguf_store_search *search, const struct gguf_store_thing *thing,
-                             void *user)
+static bool visit_repository(struct gguf_store_search *search, const struct gguf_store_thing *thing)
 {
     char *name = thing->below + strlen(REPOSITORY), *dashes;
 
-    (void)user;
     if (!gguf_text_starts_with(thing->below, REPOSITORY) || !is_safe(thing->below))
         return false;
     dashes = strstr(name, "--");
@@ -317,7 +314,7 @@ static bool visit_repository(struct gguf_store_search *search, const struct gguf
 
 int gguf_hub_index(struct gguf_store_search *search)
 {
-    return gguf_store_walk(search, search->root, visit_repository, NULL);
+    return gguf_store_walk(search, search->root, visit_repository);
 }
 
 /* Return the commit in the file of a ref, or NULL. */

@@ -226,13 +226,11 @@ static bool is_part(const char *name)
 }
 
 /* A manifest is manifests/HOST/NAMESPACE/MODEL/TAG. */
-static bool visit_manifest(struct gguf_store_search *search, const struct gguf_store_thing *thing,
-                           void *user)
+static bool visit_manifest(struct gguf_store_search *search, const struct gguf_store_thing *thing)
 {
     const char *slash = thing->below;
     int depth = 0;
 
-    (void)user;
     while ((slash = strchr(slash, '/')) != NULL && slash++)
         depth++;
     if (!is_part(thing->entry->name) || depth < 3)
@@ -246,7 +244,7 @@ static bool visit_manifest(struct gguf_store_search *search, const struct gguf_s
 int gguf_ollama_index(struct gguf_store_search *search)
 {
     char *path = gguf_store_text("%s/manifests", search->root);
-    const int result = gguf_store_walk(search, path, visit_manifest, NULL);
+    const int result = gguf_store_walk(search, path, visit_manifest);
 
     free(path);
     return result;

@@ -42,10 +42,8 @@ char *gguf_lm_studio_roots(void)
 }
 
 /* A repository is a folder, or a link to one, in the folder of a publisher. */
-static bool visit(struct gguf_store_search *search, const struct gguf_store_thing *thing,
-                  void *user)
+static bool visit(struct gguf_store_search *search, const struct gguf_store_thing *thing)
 {
-    (void)user;
     if (!strchr(thing->below, '/'))
         return true;
     if (thing->entry->is_folder || thing->entry->is_link)
@@ -55,7 +53,7 @@ static bool visit(struct gguf_store_search *search, const struct gguf_store_thin
 
 int gguf_lm_studio_index(struct gguf_store_search *search)
 {
-    return gguf_store_walk(search, search->root, visit, NULL);
+    return gguf_store_walk(search, search->root, visit);
 }
 
 char *gguf_lm_studio_key(const char *name)

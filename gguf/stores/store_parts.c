@@ -57,7 +57,7 @@ char *gguf_store_add_tag(char *name)
 /* ---- files ---- */
 
 static int walk(struct gguf_store_search *search, const char *path, const char *below, int depth,
-                gguf_store_visit *visit, void *user)
+                gguf_store_visit *visit)
 {
     struct gguf_folder folder = {0};
     const int result =
@@ -69,8 +69,8 @@ static int walk(struct gguf_store_search *search, const char *path, const char *
         char *deeper = gguf_store_text("%s%s%s", below, below[0] != '\0' ? "/" : "", entry->name);
 
         if (full && deeper && depth < MAX_DEPTH &&
-            visit(search, &(struct gguf_store_thing){&folder, entry, full, deeper}, user))
-            walk(search, full, deeper, depth + 1, visit, user);
+            visit(search, &(struct gguf_store_thing){&folder, entry, full, deeper}))
+            walk(search, full, deeper, depth + 1, visit);
         free(deeper);
         free(full);
     }
@@ -78,10 +78,9 @@ static int walk(struct gguf_store_search *search, const char *path, const char *
     return result;
 }
 
-int gguf_store_walk(struct gguf_store_search *search, const char *path, gguf_store_visit *visit,
-                    void *user)
+int gguf_store_walk(struct gguf_store_search *search, const char *path, gguf_store_visit *visit)
 {
-    return walk(search, path, "", 0, visit, user);
+    return walk(search, path, "", 0, visit);
 }
 
 const struct gguf_folder *gguf_store_list_folder(struct gguf_store_search *search, const char *path)

@@ -20,6 +20,7 @@ struct gguf_store_search {
     struct gguf_model_list *found; /* by load() */
     char *listed;                  /* the folder that was listed last */
     struct gguf_folder folder;     /* … and what is in it */
+    void *user;                    /* of functions that visit */
 };
 
 /* Fill in search->index. Opens no manifest. Returns 0 or a negative errno. */
@@ -98,9 +99,8 @@ struct gguf_store_thing {
     char *below; /* the part of the path below the folder where the walk began */
 };
 typedef bool gguf_store_visit(struct gguf_store_search *search,
-                              const struct gguf_store_thing *thing, void *user);
-int gguf_store_walk(struct gguf_store_search *search, const char *path, gguf_store_visit *visit,
-                    void *user);
+                              const struct gguf_store_thing *thing);
+int gguf_store_walk(struct gguf_store_search *search, const char *path, gguf_store_visit *visit);
 
 /* List a folder; {0} if it cannot be. The next call may free it. */
 const struct gguf_folder *gguf_store_list_folder(struct gguf_store_search *search,

@@ -64,14 +64,12 @@ static char *name_of_manifest(const char *file)
 }
 
 /* Models with a manifest, other files, and unfinished downloads. */
-static bool visit_flat(struct gguf_store_search *search, const struct gguf_store_thing *thing,
-                       void *user)
+static bool visit_flat(struct gguf_store_search *search, const struct gguf_store_thing *thing)
 {
     const char *file = thing->entry->name, *ending = strstr(file, ENDING);
     const bool is_partial = ending && gguf_store_is_partial(ending);
     struct gguf_listed_model *model = NULL;
 
-    (void)user;
     if (gguf_text_starts_with(file, MANIFEST))
         gguf_store_add(&search->index, name_of_manifest(file), strdup(thing->path));
     else if (is_partial ||
@@ -85,7 +83,7 @@ static bool visit_flat(struct gguf_store_search *search, const struct gguf_store
 
 int gguf_flat_index(struct gguf_store_search *search)
 {
-    return gguf_store_walk(search, search->root, visit_flat, NULL);
+    return gguf_store_walk(search, search->root, visit_flat);
 }
 
 /* Return the path of a file that a manifest names, or NULL. */
@@ -131,13 +129,11 @@ int gguf_flat_load(struct gguf_store_search *search, const struct gguf_listed_mo
 /* ---- ramalama ---- */
 
 /* Go down to the references of each repository, …/refs/TAG. */
-static bool visit_refs(struct gguf_store_search *search, const struct gguf_store_thing *thing,
-                       void *user)
+static bool visit_refs(struct gguf_store_search *search, const struct gguf_store_thing *thing)
 {
     const char *name = thing->entry->name;
     char *refs = strstr(thing->below, "/refs/"), *newer, *ending;
 
-    (void)user;
     if (!refs)
         return thing->entry->is_folder &&
                (strcmp(name, "refs") == 0 || !gguf_store_entry(thing->folder, "refs"));
@@ -156,7 +152,7 @@ static bool visit_refs(struct gguf_store_search *search, const struct gguf_store
 
 int gguf_ramalama_index(struct gguf_store_search *search)
 {
-    return gguf_store_walk(search, search->root, visit_refs, NULL);
+    return gguf_store_walk(search, search->root, visit_refs);
 }
 
 /* Return the path of FOLDER/NAME below a repository, or NULL if it would lead out of it. */

@@ -5,6 +5,7 @@
 #include "gguf/models/key_lists.h"
 #include "gguf/models/tensor_lists.h"
 #include "gguf/models/tensor_names.h"
+#include "gguf/support/arrays.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,12 +113,11 @@ static bool find_sizes(struct sized *sized)
     keys->n_layer *= n_loops > 0 ? n_loops : 1;
     keys->n_shapes = keys->n_layer + n_nextn;
     sized->shapes = calloc(keys->n_shapes, sizeof *sized->shapes);
-    sized->by_name = calloc(sized->model->n_tensors + 1, sizeof *sized->by_name);
+    sized->by_name =
+        (const struct gguf_tensor **)gguf_sorted(sized->model->tensors, sized->model->n_tensors,
+                                                 sizeof *sized->model->tensors, compare_names);
     if (!sized->shapes || !sized->by_name)
         return false;
-    for (uint64_t i = 0; i < sized->model->n_tensors; i++)
-        sized->by_name[i] = &sized->model->tensors[i];
-    qsort(sized->by_name, sized->model->n_tensors, sizeof *sized->by_name, compare_names);
     return !gguf_layer_shapes_read(keys, sized->shapes, &sized->all);
 }
 

@@ -232,7 +232,7 @@ class TestPaths(NoMountTestCase):
         self.assertEqual(info, self.run_bytes("--cat", *shards, "metadata.json"))
         self.mount_in_background(*shards, self.mountpoint)
         self.assertEqual(info, read_file(os.path.join(self.mountpoint, "metadata.json")))
-        self.assert_fails(EX_USAGE, [*shards, self.model, self.mountpoint], "too many")
+        self.assert_fails(EX_CANTCREAT, [*shards, self.model, self.mountpoint], "is already mounted here")
 
     def test_what_is_not_there(self):
         self.assert_fails(EX_NOINPUT, ["--cat", "nothing", self.model], "nothing", "--list")
