@@ -116,14 +116,9 @@ static void choose(struct job *job)
     struct fs_diff *diff = &job->diff;
     size_t n = 0;
 
-    for (size_t i = 0; i < diff->n_tensors; i++) {
-        const struct gguf_tensor *const *tensors = diff->tensors[i].tensors;
-
-        assert(tensors[0] || tensors[1]);
-        if (fs_is_tensor_chosen(options->paths, options->n_paths,
-                                gguf_name_of(tensors[0] ? tensors[0] : tensors[1])))
+    for (size_t i = 0; i < diff->n_tensors; i++)
+        if (fs_is_tensor_chosen(options->paths, options->n_paths, fs_pair_name(&diff->tensors[i])))
             diff->tensors[n++] = diff->tensors[i];
-    }
     diff->n_tensors = n;
     if (options->n_paths > 0)
         diff->n_keys = 0;
@@ -353,23 +348,15 @@ static int compare_errors(const void *a, const void *b)
     const struct fs_tensor_pair *first = a, *second = b;
     const double errors[2] = {fs_comparison_nmse(&first->comparison),
                               fs_comparison_nmse(&second->comparison)};
-    const struct gguf_tensor *names[2] = {first->tensors[0] ? first->tensors[0] : first->tensors[1],
-                                          second->tensors[0] ? second->tensors[0]
-                                                             : second->tensors[1]};
 
     if (isnan(errors[0]) != isnan(errors[1]))
         return isnan(errors[0]) ? -1 : 1;
     if (errors[0] < errors[1] || errors[0] > errors[1])
         return errors[0] > errors[1] ? -1 : 1;
-    return gguf_string_compare(gguf_name_of(names[0]), gguf_name_of(names[1]));
+    return gguf_string_compare(fs_pair_name(first), fs_pair_name(second));
 }
 
 /* ---- the command ---- */
-
-static bool is_different(const struct fs_diff *diff)
-{
-    return diff->n_keys > 0 || diff->n_different > 0;
-}
 
 static int compare_models(struct job *job)
 {
@@ -394,7 +381,7 @@ static int compare_models(struct job *job)
         fs_diff_print(diff);
     else if (fs_diff_print_json(diff) < 0)
         return fs_refuse_memory();
-    return is_different(diff) ? DIFFERS : EX_OK;
+    return diff->n_keys > 0 || diff->n_different > 0 ? DIFFERS : EX_OK;
 }
 
 static int open_imatrix(struct job *job, struct fs_input *input)

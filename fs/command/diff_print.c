@@ -12,11 +12,6 @@
 #define VALUE_BYTES      60u
 #define MAX_NAME_COLUMNS 60
 
-static const struct gguf_tensor *any_of(const struct fs_tensor_pair *pair)
-{
-    return pair->tensors[0] ? pair->tensors[0] : pair->tensors[1];
-}
-
 static const char *type_of(const struct gguf_tensor *tensor)
 {
     return tensor->type ? tensor->type->name : "unknown";
@@ -121,7 +116,7 @@ static int name_columns(const struct fs_diff *diff)
     size_t columns = 6;
 
     for (size_t i = 0; i < diff->n_tensors; i++) {
-        const size_t length = gguf_name_of(any_of(&diff->tensors[i])).length_bytes;
+        const size_t length = fs_pair_name(&diff->tensors[i]).length_bytes;
 
         columns = length > columns ? length : columns;
     }
@@ -200,7 +195,7 @@ static void write_keys(const struct fs_diff *diff, struct fs_sink *sink)
     for (size_t i = 0; i < diff->n_keys; i++) {
         const struct gguf_key *const *keys = diff->keys[i].keys;
 
-        fs_sink_print(sink, "%s{\"key\":", i > 0 ? "," : "");
+        fs_sink_literal(sink, i > 0 ? ",{\"key\":" : "{\"key\":");
         fs_json_string(sink, keys[0] ? keys[0]->name : keys[1]->name);
         for (int side = 0; side < 2; side++) {
             if (!keys[side])
@@ -241,7 +236,7 @@ static void write_tensor(const struct fs_diff *diff, const struct fs_tensor_pair
     uint64_t dims[GGUF_MAX_DIMS];
 
     fs_sink_literal(sink, "{\"name\":");
-    fs_json_string(sink, gguf_name_of(any_of(pair)));
+    fs_json_string(sink, fs_pair_name(pair));
     fs_sink_print(sink, ",\"difference\":\"%s\"", names[pair->difference]);
     for (int side = 0; side < 2; side++) {
         const struct gguf_tensor *tensor = pair->tensors[side];
@@ -271,9 +266,7 @@ static void write_json(const void *subject, struct fs_sink *sink)
 {
     const struct fs_diff *diff = subject;
 
-    fs_sink_literal(sink, "{");
-    fs_json_member(sink, "a_file", true);
-    fs_json_text(sink, diff->paths[0]);
+    fs_json_begin(sink, "a_file", diff->paths[0]);
     fs_json_text_member(sink, "b_file", diff->paths[1]);
     write_keys(diff, sink);
     fs_sink_literal(sink, ",\"tensors\":[");

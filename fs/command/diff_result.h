@@ -29,6 +29,11 @@ struct fs_tensor_pair {
     struct fs_comparison comparison; /* if the values were compared */
 };
 
+static inline struct gguf_string fs_pair_name(const struct fs_tensor_pair *pair)
+{
+    return gguf_name_of(pair->tensors[pair->tensors[0] ? 0 : 1]);
+}
+
 struct fs_diff {
     struct fs_tree *trees[2];
     const char *paths[2];     /* of the models */

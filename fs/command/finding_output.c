@@ -71,9 +71,7 @@ static void write_line(const void *subject, struct fs_sink *sink)
     const struct gguf_finding *finding = line->finding;
     const struct gguf_rule_text *rule = finding ? gguf_rule_text(finding->rule) : NULL;
 
-    fs_sink_literal(sink, "{");
-    fs_json_member(sink, "file", true);
-    fs_json_text(sink, line->path);
+    fs_json_begin(sink, "file", line->path);
     fs_json_text_member(sink, "severity", line->severity);
     fs_json_text_member(sink, "rule", rule ? rule->name : NULL);
     if (finding && finding->file_offset != GGUF_NO_OFFSET)

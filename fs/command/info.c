@@ -210,9 +210,7 @@ static void write_json(const void *subject, struct fs_sink *sink)
     const struct info *info = subject;
     const struct gguf_listed_model *stored = &info->input->stored;
 
-    fs_sink_literal(sink, "{");
-    fs_json_member(sink, "file", true);
-    fs_json_text(sink, info->input->path);
+    fs_json_begin(sink, "file", info->input->path);
     fs_summary_print(info->tree, &info->options->cache, true, sink);
     if (info->input->store_name) {
         fs_json_member(sink, "store", false);

@@ -31,9 +31,7 @@ static void write_json(const void *subject, struct fs_sink *sink)
 {
     const struct line *line = subject;
 
-    fs_sink_literal(sink, "{");
-    fs_json_member(sink, "file", true);
-    fs_json_text(sink, line->listing->model);
+    fs_json_begin(sink, "file", line->listing->model);
     fs_json_text_member(sink, "path", line->path);
     fs_json_count(sink, "n_bytes", line->size_bytes);
     fs_json_text_member(sink, "target", line->node->kind == FS_LINK ? line->node->target : NULL);

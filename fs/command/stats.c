@@ -46,9 +46,7 @@ static void write_object(const void *subject, struct fs_sink *sink)
 {
     const struct figures *figures = subject;
 
-    fs_sink_literal(sink, "{");
-    fs_json_member(sink, "file", true);
-    fs_json_text(sink, figures->listing->path);
+    fs_json_begin(sink, "file", figures->listing->path);
     fs_json_member(sink, "name", false);
     fs_json_string(sink, figures->tensor->name);
     fs_json_text_member(sink, "type", figures->tensor->type->name);

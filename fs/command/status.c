@@ -180,9 +180,7 @@ static void write_object(const void *subject, struct fs_sink *sink)
     const char *value;
     size_t name_length, length;
 
-    fs_sink_literal(sink, "{");
-    fs_json_member(sink, "mountpoint", true);
-    fs_json_text(sink, query->path);
+    fs_json_begin(sink, "mountpoint", query->path);
     fs_json_text_member(sink, "source", query->source);
     fs_json_text_member(sink, "state", states[state_of(query)].state);
     for (const char *line = query->text; (value = split_line(line, &name_length, &length));

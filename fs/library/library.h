@@ -21,8 +21,7 @@ struct ggufs_model {
     struct ggufs_info info;
     struct ggufs_key *keys;
     struct ggufs_tensor *tensors;
-    const struct ggufs_key **keys_by_name;
-    const struct ggufs_tensor **tensors_by_name;
+    const struct gguf_tensor **tensors_by_name; /* of `model` */
     /* For each key that is an array of strings: the offset in its data of every 256th one. */
     uint64_t **string_marks;
 
@@ -60,7 +59,3 @@ void fs_library_begin(void);
  * locale that it had, for uselocale().
  */
 locale_t fs_library_enter(void);
-
-/* Sort pointers to things that begin with their name, and find one. */
-void fs_library_sort(const void *list, size_t n, size_t stride_bytes, const void **sorted);
-const void *fs_library_find(const void *const *sorted, size_t n, const char *name);

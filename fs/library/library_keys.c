@@ -70,9 +70,8 @@ int fs_library_make_keys(struct ggufs_model *model)
     const size_t n = (size_t)from->n_keys;
 
     model->keys = calloc(n + 1, sizeof *model->keys);
-    model->keys_by_name = calloc(n + 1, sizeof *model->keys_by_name);
     model->string_marks = calloc(n + 1, sizeof *model->string_marks);
-    if (!model->keys || !model->keys_by_name || !model->string_marks)
+    if (!model->keys || !model->string_marks)
         return -ENOMEM;
     for (size_t i = 0; i < n; i++) {
         const struct gguf_value *value = &from->keys[i].value;
@@ -84,7 +83,6 @@ int fs_library_make_keys(struct ggufs_model *model)
         if (!model->string_marks[i])
             return -ENOMEM;
     }
-    fs_library_sort(model->keys, n, sizeof *model->keys, (const void **)model->keys_by_name);
     return 0;
 }
 
@@ -93,7 +91,6 @@ void fs_library_free_keys(struct ggufs_model *model)
     for (size_t i = 0; model->string_marks && i < model->info.n_keys; i++)
         free(model->string_marks[i]);
     free(model->string_marks);
-    free((void *)model->keys_by_name);
     free(model->keys);
 }
 
@@ -104,8 +101,9 @@ const struct ggufs_key *ggufs_key_at(const struct ggufs_model *model, uint64_t i
 
 const struct ggufs_key *ggufs_find_key(const struct ggufs_model *model, const char *name)
 {
-    return fs_library_find((const void *const *)model->keys_by_name, (size_t)model->info.n_keys,
-                           name);
+    const struct gguf_key *key = gguf_find_key(model->model, name);
+
+    return key ? &model->keys[key - model->model->keys] : NULL;
 }
 
 static const struct gguf_value *value_of(const struct ggufs_model *model,

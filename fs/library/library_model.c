@@ -89,31 +89,24 @@ struct opening {
     struct ggufs_error *error;
 };
 
-static const char *rule_of(const struct gguf_finding *finding)
+static const struct gguf_rule_text *rule_of(const struct gguf_finding *finding)
 {
-    return finding->rule == FS_NO_RULE ? NULL : gguf_rule_text(finding->rule)->name;
-}
-
-static const char *remedy_of(const struct gguf_finding *finding)
-{
-    const bool has_remedy =
-        finding->rule != FS_NO_RULE && !gguf_rule_text(finding->rule)->is_in_message;
-
-    return has_remedy ? gguf_rule_text(finding->rule)->remedy : NULL;
+    return finding->rule == FS_NO_RULE ? NULL : gguf_rule_text(finding->rule);
 }
 
 static void hear(void *user, const struct gguf_finding *finding)
 {
     struct opening *opening = user;
     struct ggufs_error *error = opening->error;
+    const struct gguf_rule_text *rule = rule_of(finding);
 
     fs_findings_add(opening->findings, finding);
     if (finding->severity != GGUF_ERROR || error->code != 0)
         return;
     *error = (struct ggufs_error){.code = finding->code,
                                   .offset = finding->file_offset,
-                                  .rule = rule_of(finding),
-                                  .remedy = remedy_of(finding)};
+                                  .rule = rule ? rule->name : NULL,
+                                  .remedy = rule && !rule->is_in_message ? rule->remedy : NULL};
     snprintf(error->message, sizeof error->message, "%s%s%s", finding->path ? finding->path : "",
              finding->path ? ": " : "", finding->message);
 }
@@ -202,8 +195,7 @@ static void pass_on(void *user, const struct gguf_finding *finding)
 {
     const struct listener *listener = user;
 
-    const struct gguf_rule_text *rule =
-        finding->rule == FS_NO_RULE ? NULL : gguf_rule_text(finding->rule);
+    const struct gguf_rule_text *rule = rule_of(finding);
     const struct ggufs_string name = {finding->name.data, finding->name.length_bytes}, none = {0};
 
     listener->each(listener->user,

@@ -164,15 +164,13 @@ int fs_library_make_tensors(struct ggufs_model *model)
     struct gguf_shape *shapes;
 
     model->tensors = calloc(n + 1, sizeof *model->tensors);
-    model->tensors_by_name = calloc(n + 1, sizeof *model->tensors_by_name);
+    model->tensors_by_name = gguf_tensors_by_name(from);
     if (!model->tensors || !model->tensors_by_name ||
         gguf_find_orig_shapes(from, &shapes, &report) < 0)
         return -ENOMEM;
     for (size_t i = 0; i < n; i++)
         model->tensors[i] = describe(&from->tensors[i], shapes ? &shapes[i] : NULL);
     free(shapes);
-    fs_library_sort(model->tensors, n, sizeof *model->tensors,
-                    (const void **)model->tensors_by_name);
     return 0;
 }
 
@@ -183,8 +181,11 @@ const struct ggufs_tensor *ggufs_tensor_at(const struct ggufs_model *model, uint
 
 const struct ggufs_tensor *ggufs_find_tensor(const struct ggufs_model *model, const char *name)
 {
-    return fs_library_find((const void *const *)model->tensors_by_name,
-                           (size_t)model->info.n_tensors, name);
+    const struct gguf_string text = {name, strlen(name)};
+    const struct gguf_tensor *tensor =
+        gguf_find_tensor(model->tensors_by_name, model->info.n_tensors, text);
+
+    return tensor ? &model->tensors[tensor - model->model->tensors] : NULL;
 }
 
 static const struct gguf_tensor *stored_of(const struct ggufs_model *model,

@@ -55,9 +55,7 @@ void fs_models_json_object(const struct gguf_listed_model *model, struct fs_sink
 {
     char time[32];
 
-    fs_sink_literal(sink, "{");
-    fs_json_member(sink, "name", true);
-    fs_json_text(sink, model->name);
+    fs_json_begin(sink, "name", model->name);
     fs_json_count(sink, "bytes", model->size_bytes);
     fs_json_text_member(sink, "state", state_of(model));
     fs_json_text_member(sink, "modified", get_time(model, time));

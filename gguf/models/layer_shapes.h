@@ -25,6 +25,11 @@ struct gguf_shape_keys {
      */
     void (*read)(void *user, const char *key, size_t layer, uint32_t most, uint32_t *value);
     bool (*is_array)(void *user, const char *key);
+    /*
+     * Get the elements of a tensor and of its rows. Returns false if the model lacks it. Only for
+     * gguf_layer_memory_of().
+     */
+    bool (*find)(void *user, const char *name, uint64_t *n_elements, uint64_t *row_elements);
     void *user;
 };
 

@@ -46,13 +46,10 @@ uint64_t gguf_token_bytes(struct gguf_string name, bool is_tied, uint64_t n_byte
 struct layer {
     const struct gguf_shape_keys *keys;
     const struct gguf_layer_shape *shape;
-    gguf_size_finder *find;
-    const void *user;
     uint32_t index; /* in the file */
 };
 
-/* Return the elements of a tensor of the layer, 0 without it. *row = the elements of a row, or 1.
- */
+/* Return the elements of a tensor of the layer, or 0; *row is the elements of a row, or 1. */
 static uint64_t size_of(const struct layer *layer, const char *name, uint64_t *row)
 {
     char full[64];
@@ -60,7 +57,7 @@ static uint64_t size_of(const struct layer *layer, const char *name, uint64_t *r
 
     *row = 1;
     snprintf(full, sizeof full, "blk.%u.%s", layer->index, name);
-    return layer->find(layer->user, full, &n, row) && *row > 0 ? n : 0;
+    return layer->keys->find(layer->keys->user, full, &n, row) && *row > 0 ? n : 0;
 }
 
 static uint64_t n_elements(const struct layer *layer, const char *name)
@@ -139,8 +136,7 @@ static void add_latent(const struct layer *layer, struct gguf_layer_memory *memo
     uint64_t n_out;
 
     memory->window = 0;
-    if (n_elements(layer, "attn_kv_b.weight") ==
-        0) { /* compressed rows, which are the values too */
+    if (n_elements(layer, "attn_kv_b.weight") == 0) { /* rows that are keys and values */
         memory->width_k = memory->head_k = n_rows(layer, "attn_kv_a_mqa.weight");
         memory->width_v = 0;
         return;
@@ -154,13 +150,12 @@ static void add_latent(const struct layer *layer, struct gguf_layer_memory *memo
 
 struct gguf_layer_memory gguf_layer_memory_of(const struct gguf_shape_keys *keys,
                                               const struct gguf_shapes *all,
-                                              const struct gguf_layer_shape *shape, uint32_t index,
-                                              gguf_size_finder *find, const void *user)
+                                              const struct gguf_layer_shape *shape, uint32_t index)
 {
     static const char *const convolutions[] = {"ssm_conv1d.weight", "ssm_conv1d_q.weight",
                                                "ssm_conv1d_k.weight", "ssm_conv1d_v.weight",
                                                "shortconv.conv.weight"};
-    const struct layer layer = {keys, shape, find, user, index % keys->n_stored};
+    const struct layer layer = {keys, shape, index % keys->n_stored};
     struct gguf_layer_memory memory = {.n_state = state_of(&layer)};
 
     for (size_t i = 0; i < sizeof convolutions / sizeof *convolutions; i++)

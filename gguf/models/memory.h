@@ -37,15 +37,10 @@ struct gguf_layer_memory {
     uint64_t n_state;          /* F32 elements, however many tokens there are */
 };
 
-/* Get the elements of a tensor and of its rows. Returns false if the model lacks it. */
-typedef bool gguf_size_finder(const void *user, const char *name, uint64_t *n_elements,
-                              uint64_t *row_elements);
-
 /*
  * Return the memory of layer `index`, whose shape is `layer`. Sizes of recurrent states come from
  * the shapes of tensors. Numbers that do not fit together give 0.
  */
 struct gguf_layer_memory gguf_layer_memory_of(const struct gguf_shape_keys *keys,
                                               const struct gguf_shapes *all,
-                                              const struct gguf_layer_shape *layer, uint32_t index,
-                                              gguf_size_finder *find, const void *user);
+                                              const struct gguf_layer_shape *layer, uint32_t index);

@@ -159,6 +159,13 @@ void fs_json_member(struct fs_sink *sink, const char *name, bool is_first)
     fs_sink_literal(sink, "\":");
 }
 
+void fs_json_begin(struct fs_sink *sink, const char *name, const char *text)
+{
+    fs_sink_literal(sink, "{");
+    fs_json_member(sink, name, true);
+    fs_json_text(sink, text);
+}
+
 void fs_json_text_member(struct fs_sink *sink, const char *name, const char *text)
 {
     fs_json_member(sink, name, false);

@@ -35,6 +35,9 @@ void fs_json_integers(struct fs_sink *sink, const uint64_t *numbers, size_t n);
 /* Write the name of an object's member and a colon, after a comma unless `is_first`. */
 void fs_json_member(struct fs_sink *sink, const char *name, bool is_first);
 
+/* Begin an object with a member that is a text or NULL. */
+void fs_json_begin(struct fs_sink *sink, const char *name, const char *text);
+
 /* Write a member that is a text or NULL, or an integer, after a comma. */
 void fs_json_text_member(struct fs_sink *sink, const char *name, const char *text);
 void fs_json_count(struct fs_sink *sink, const char *name, uint64_t count);

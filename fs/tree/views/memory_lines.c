@@ -72,26 +72,24 @@ static int compare_names(const void *a, const void *b)
                                gguf_name_of(*(const struct gguf_tensor *const *)b));
 }
 
-static bool find_size(const void *user, const char *name, uint64_t *n_elements,
-                      uint64_t *row_elements)
+static const struct gguf_tensor *find_tensor(const struct sized *sized, const char *name)
 {
-    const struct sized *sized = user;
     const struct gguf_tensor wanted = {.name = {name, strlen(name)}}, *key = &wanted;
     const struct gguf_tensor *const *found = bsearch(&key, sized->by_name, sized->model->n_tensors,
                                                      sizeof *sized->by_name, compare_names);
 
-    if (!found)
-        return false;
-    *n_elements = (*found)->n_elements;
-    *row_elements = (*found)->ne[0];
-    return true;
+    return found ? *found : NULL;
 }
 
-static bool has_tensor(const struct sized *sized, const char *name)
+static bool find_size(void *user, const char *name, uint64_t *n_elements, uint64_t *row_elements)
 {
-    uint64_t n, row;
+    const struct gguf_tensor *tensor = find_tensor(user, name);
 
-    return find_size(sized, name, &n, &row);
+    if (!tensor)
+        return false;
+    *n_elements = tensor->n_elements;
+    *row_elements = tensor->ne[0];
+    return true;
 }
 
 /* Read the sizes of a model. Returns false if some are missing or there is no memory. */
@@ -183,7 +181,7 @@ static void add_cache(const struct sized *sized, uint32_t index, struct gguf_lay
 {
     const struct gguf_layer_shape *shape = &sized->shapes[index];
     const struct gguf_layer_memory own =
-        gguf_layer_memory_of(&sized->keys, &sized->all, shape, index, find_size, sized);
+        gguf_layer_memory_of(&sized->keys, &sized->all, shape, index);
     /* Layers without keys and values of their own read those of another layer. */
     const struct gguf_layer_memory *read = &kept[shape->shares_kv ? shape->kv_layer : index];
     struct fs_layer_memory *layer = &memory->layers[index];
@@ -221,7 +219,8 @@ static void add_caches(const struct sized *sized, struct fs_memory *memory)
 bool fs_memory_compute(const struct fs_tree *tree, const struct fs_cache_choice *choice,
                        struct fs_memory *memory)
 {
-    struct sized sized = {.model = tree->model, .keys = {.read = read_key, .is_array = is_array}};
+    struct sized sized = {.model = tree->model,
+                          .keys = {.read = read_key, .is_array = is_array, .find = find_size}};
     const struct gguf_value *name = fs_summary_find_string(tree->model, "general.architecture");
     char architecture[64] = "";
     bool is_known;
@@ -235,7 +234,7 @@ bool fs_memory_compute(const struct fs_tree *tree, const struct fs_cache_choice 
     sized.keys.architecture = gguf_architecture_find(architecture);
     is_known = sized.keys.architecture && find_sizes(&sized);
     if (is_known) {
-        const bool is_tied = !has_tensor(&sized, "output.weight");
+        const bool is_tied = !find_tensor(&sized, "output.weight");
         const uint32_t n_trained = sized.keys.n_context;
 
         memory->n_context = choice && choice->n_context ? choice->n_context
