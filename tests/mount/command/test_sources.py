@@ -37,6 +37,7 @@ COVERED_BY = {
     "fs/command/diff_print.c": "test_diff",
     "fs/command/diff_svg.c": "test_diff",
     "fs/command/edit_file.c": "test_model_gguf",
+    "fs/command/edit_options.c": "test_surgery",
     "fs/command/extract.c": "test_no_mount/test_whole_trees",
     "fs/command/finding_output.c": "test_check/test_text_and_json",
     "fs/command/info.c": "test_json",
