@@ -120,18 +120,18 @@ static char *metadata_of(const struct gguf_model *model, uint64_t *size)
     return text;
 }
 
-static void check_same_metadata(const struct fs_tree *tree, const struct gguf_model *copy)
+static void check_same_metadata(const struct fs_part *part, const struct gguf_model *copy)
 {
-    const struct gguf_model *model = tree->model;
+    const struct gguf_model *model = part->model;
     uint64_t size, copy_size;
     char *text, *copy_text;
 
-    if (tree->facts->export.n_added > 0)
+    if (part->export.n_added > 0)
         return;
     text = metadata_of(model, &size);
     copy_text = metadata_of(copy, &copy_size);
     /* Other types change the keys that describe them. */
-    if ((model->has_entries_between || tree->facts->export.is_changed) && text && copy_text) {
+    if ((model->has_entries_between || part->export.is_changed) && text && copy_text) {
         drop_line(text, &size, "general.quantization_version");
         drop_line(copy_text, &copy_size, "general.quantization_version");
         drop_line(text, &size, "general.file_type");
@@ -143,11 +143,11 @@ static void check_same_metadata(const struct fs_tree *tree, const struct gguf_mo
     free(copy_text);
 }
 
-static void check_same_tensor(const struct fs_tree *tree, const struct gguf_model *copy,
+static void check_same_tensor(const struct fs_part *part, const struct gguf_model *copy,
                               uint64_t index)
 {
-    const struct gguf_model *model = tree->model;
-    const struct fs_exported exported = fs_export_tensor(model, tree->facts->export.choice, index);
+    const struct gguf_model *model = part->model;
+    const struct fs_exported exported = fs_export_tensor(model, part->export.choice, index);
     const struct gguf_tensor *other = &copy->tensors[index];
     uint64_t n_elements = 0;
 
@@ -167,13 +167,13 @@ static void check_same_tensor(const struct fs_tree *tree, const struct gguf_mode
 }
 
 /* Several types may have the id of an exported tensor: state which one it is. */
-static struct gguf_open_options stated_types(const struct fs_tree *tree)
+static struct gguf_open_options stated_types(const struct fs_part *part)
 {
     struct gguf_open_options options = {0};
 
-    for (uint64_t i = 0; i < fs_export_count(tree->model); i++) {
+    for (uint64_t i = 0; i < fs_export_count(part->model); i++) {
         const struct dequant_type *type =
-            fs_export_tensor(tree->model, tree->facts->export.choice, i).type;
+            fs_export_tensor(part->model, part->export.choice, i).type;
         size_t k = 0;
 
         while (type && k < options.n_types && options.types[k]->id != type->id)
@@ -186,8 +186,8 @@ static struct gguf_open_options stated_types(const struct fs_tree *tree)
 
 static void check_model_gguf(const struct fs_tree *tree, const char *bytes, size_t size)
 {
-    const struct gguf_open_options options = stated_types(tree);
-    const struct gguf_model *model = tree->model;
+    const struct fs_part *part = &tree->facts->parts[FS_PART_MODEL];
+    const struct gguf_open_options options = stated_types(part);
     const int file = memfd_create("copy", MFD_CLOEXEC);
     struct gguf_report report = {0};
     struct gguf_model *copy;
@@ -199,11 +199,11 @@ static void check_model_gguf(const struct fs_tree *tree, const char *bytes, size
     FUZZ_CHECK(gguf_open_with(path, &options, &copy, &report) == 0, "model.gguf is refused: %s",
                report.first_error.message);
     FUZZ_CHECK(copy->is_current, "model.gguf is not current GGUF");
-    FUZZ_CHECK(copy->n_tensors == fs_export_count(model),
+    FUZZ_CHECK(copy->n_tensors == fs_export_count(part->model),
                "model.gguf has another number of tensors");
-    check_same_metadata(tree, copy);
+    check_same_metadata(part, copy);
     for (uint64_t i = 0; i < copy->n_tensors; i++)
-        check_same_tensor(tree, copy, i);
+        check_same_tensor(part, copy, i);
     gguf_close(copy);
     close(file);
 }
