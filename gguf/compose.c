@@ -25,29 +25,26 @@ struct composed {
     struct gguf_file_status status; /* never changes: the files of the origins are checked */
 };
 
-struct origin {
-    const struct gguf_model *model;
-    uint32_t first_file; /* in the new model */
-};
-
 struct gguf_composition {
     struct gguf_model *model;
     struct composed *composed;
-    struct origin *origins;
-    struct gguf_piece *pieces;
-    uint64_t *ends; /* per tensor: the end of its pieces */
-    size_t n_origins, n_pieces, origin_room, piece_room, tensor_room, end_room;
+    const struct gguf_model **origins; /* in the order of their files in the new model */
+    struct gguf_piece *pieces;         /* until it is placed, a tensor's file_offset is their end */
+    size_t n_origins, n_pieces, origin_room, piece_room, tensor_room;
 };
 
 /* ---- the source ---- */
 
+static uint64_t size_so_far(const struct composed *composed)
+{
+    return composed->count > 0 ? composed->list[composed->count - 1].end : 0;
+}
+
 static int open_composed(struct gguf_source *source, const char *path, struct gguf_report *report)
 {
-    const struct composed *composed = source->state;
-
     (void)path;
     (void)report;
-    source->size_bytes = composed->count > 0 ? composed->list[composed->count - 1].end : 0;
+    source->size_bytes = size_so_far(source->state);
     return 0;
 }
 
@@ -146,12 +143,13 @@ static int add_origin(struct gguf_composition *composition, const struct gguf_mo
 {
     struct gguf_model *made = composition->model;
     struct gguf_file *files;
-    struct origin *origins;
+    const struct gguf_model **origins;
 
+    *first_file = 0;
     for (size_t i = 0; i < composition->n_origins; i++) {
-        *first_file = composition->origins[i].first_file;
-        if (composition->origins[i].model == model)
+        if (composition->origins[i] == model)
             return 0;
+        *first_file += composition->origins[i]->n_files;
     }
     origins = gguf_grow(composition->origins, &composition->origin_room, composition->n_origins + 1,
                         sizeof *origins);
@@ -164,8 +162,7 @@ static int add_origin(struct gguf_composition *composition, const struct gguf_mo
         return -ENOMEM;
     made->files = files;
     memcpy(files + made->n_files, model->files, model->n_files * sizeof *files);
-    *first_file = made->n_files;
-    origins[composition->n_origins++] = (struct origin){model, made->n_files};
+    origins[composition->n_origins++] = model;
     made->n_files += model->n_files;
     made->n_borrowed_files = made->n_files;
     return 0;
@@ -180,7 +177,6 @@ void gguf_compose_free(struct gguf_composition *composition)
     free(composition->composed);
     free(composition->origins);
     free(composition->pieces);
-    free(composition->ends);
     if (composition->model)
         composition->model->n_owned = 0;
     gguf_close(composition->model);
@@ -239,7 +235,6 @@ int gguf_compose_tensor(struct gguf_composition *composition, const struct gguf_
 {
     struct gguf_model *model = composition->model;
     struct gguf_tensor *tensors, *tensor;
-    uint64_t *ends;
 
     if (model->n_tensors >= GGUF_MAX_TENSORS)
         return gguf_error(report, GGUF_RULE_METADATA_LIMIT, -E2BIG,
@@ -250,16 +245,12 @@ int gguf_compose_tensor(struct gguf_composition *composition, const struct gguf_
     if (!tensors)
         return fail_memory(report);
     model->tensors = tensors;
-    ends = gguf_grow(composition->ends, &composition->end_room, model->n_tensors + 1, sizeof *ends);
-    if (!ends)
-        return fail_memory(report);
-    composition->ends = ends;
-    ends[model->n_tensors] = composition->n_pieces;
     tensor = &tensors[model->n_tensors++];
     *tensor = (struct gguf_tensor){.name = like->name,
                                    .type_id = like->type ? like->type->id : like->type_id,
                                    .type = like->type,
                                    .n_dims = like->n_dims,
+                                   .file_offset = composition->n_pieces,
                                    .info_offset = GGUF_NO_OFFSET};
     for (uint32_t i = 0; i < GGUF_MAX_DIMS; i++)
         tensor->ne[i] = i < like->n_dims ? like->ne[i] : 1;
@@ -278,7 +269,8 @@ int gguf_compose_piece(struct gguf_composition *composition, const struct gguf_p
     pieces[composition->n_pieces] = *piece;
     if (piece->of.model && !piece->of.type)
         pieces[composition->n_pieces].of.type = piece->of.tensor->type;
-    composition->ends[composition->model->n_tensors - 1] = ++composition->n_pieces;
+    composition->model->tensors[composition->model->n_tensors - 1].file_offset =
+        ++composition->n_pieces;
     return 0;
 }
 
@@ -346,7 +338,7 @@ static int add_stretch(struct gguf_composition *composition, const struct gguf_t
 {
     struct composed *composed = composition->composed;
     struct stretch stretch = {.of = piece->of, .bytes = piece->bytes};
-    const uint64_t start = composed->count > 0 ? composed->list[composed->count - 1].end : 0;
+    const uint64_t start = size_so_far(composed);
     uint64_t n_bytes;
     struct stretch *list;
     int result = 0;
@@ -396,12 +388,11 @@ static int place_stored(struct gguf_composition *composition, struct gguf_tensor
     return 1;
 }
 
-/* Place a tensor, and check that its pieces have as many elements. */
-static int place(struct gguf_composition *composition, uint64_t index, struct gguf_report *report)
+/* Place a tensor with its pieces from `first` on, and check that they have as many elements. */
+static int place(struct gguf_composition *composition, struct gguf_tensor *tensor, size_t first,
+                 struct gguf_report *report)
 {
-    struct gguf_tensor *tensor = &composition->model->tensors[index];
-    const size_t first = index > 0 ? composition->ends[index - 1] : 0;
-    const size_t end = composition->ends[index];
+    const size_t end = (size_t)tensor->file_offset;
     const struct gguf_piece *pieces = composition->pieces;
     uint64_t n_elements = 0;
     int result = gguf_validate_size(tensor, report);
@@ -424,9 +415,7 @@ static int place(struct gguf_composition *composition, uint64_t index, struct gg
     if (result != 0)
         return result < 0 ? result : 0;
     tensor->file_index = UINT32_MAX; /* of the composed source, which comes last */
-    tensor->file_offset = composition->composed->count > 0
-                              ? composition->composed->list[composition->composed->count - 1].end
-                              : 0;
+    tensor->file_offset = size_so_far(composition->composed);
     for (size_t i = first; result == 0 && i < end; i++)
         result = add_stretch(composition, tensor, &pieces[i], report);
     return result;
@@ -461,11 +450,17 @@ static int open_source(struct gguf_composition *composition, struct gguf_report 
 int gguf_compose_finish(struct gguf_composition *composition, struct gguf_model **model,
                         struct gguf_report *report)
 {
+    size_t first = 0; /* piece of a tensor */
     int result = 0;
 
     *model = NULL;
-    for (uint64_t i = 0; result == 0 && i < composition->model->n_tensors; i++)
-        result = place(composition, i, report);
+    for (uint64_t i = 0; result == 0 && i < composition->model->n_tensors; i++) {
+        struct gguf_tensor *tensor = &composition->model->tensors[i];
+        const size_t end = (size_t)tensor->file_offset;
+
+        result = place(composition, tensor, first, report);
+        first = end;
+    }
     if (result == 0)
         result = open_source(composition, report);
     if (result == 0)

@@ -271,30 +271,12 @@ static bool is_unknown_to_llama(uint32_t id)
     return id >= N_TYPES || id == 4 || id == 5 || (id >= 31 && id <= 33) || (id >= 36 && id <= 38);
 }
 
-bool gguf_reads_gate_up_exps(struct gguf_string architecture)
-{
-    static const char *const names[] = {"cohere2moe", "deepseek2", "deepseek2ocr",
-                                        "hy-v3",      "qwen35moe", "qwen3next"};
-
-    for (size_t i = 0; i < COUNT(names); i++)
-        if (gguf_string_equals(architecture, names[i]))
-            return true;
-    return false;
-}
-
 static void check_entry(const struct checked *checked, const struct gguf_tensor *tensor,
                         uint64_t *end)
 {
     const uint64_t mask = checked->model->alignment_bytes - 1;
     const bool is_ik = checked->report->loader == GGUF_LOADER_IK;
-    struct gguf_name_match match;
 
-    if (checked->report->loader == GGUF_LOADER_LLAMA &&
-        !gguf_reads_gate_up_exps(gguf_string_of(checked->name)) &&
-        gguf_tensor_name_matches(tensor->name, "blk.%.ffn_gate_up_exps", &match))
-        refuse_tensor(checked, tensor,
-                      "llama.cpp reads ffn_gate_exps and ffn_up_exps of this architecture, which "
-                      "--unfuse gate_up_exps makes");
     if (!is_ik && tensor->name.length_bytes >= NAME_ROOM)
         refuse_tensor(checked, tensor, "its name is longer than 63 bytes");
     if (!is_ik && tensor->type && is_unknown_to_llama(tensor->type_id))
@@ -326,6 +308,31 @@ static void check_entries(const struct checked *checked)
             end = 0;
         check_entry(checked, &checked->model->tensors[i], &end);
     }
+}
+
+bool gguf_reads_gate_up_exps(struct gguf_string architecture)
+{
+    static const char *const names[] = {"cohere2moe", "deepseek2", "deepseek2ocr",
+                                        "hy-v3",      "qwen35moe", "qwen3next"};
+
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (gguf_string_equals(architecture, names[i]))
+            return true;
+    return false;
+}
+
+/* Refuse experts in a form that llama.cpp does not read of the architecture. */
+static void check_fused_experts(const struct checked *checked)
+{
+    const struct gguf_tensor *tensor = NULL;
+
+    for (uint64_t i = 0; !tensor && i < checked->n_layers && i < MAX_LAYERS; i++)
+        tensor = find_in_layer(checked, i, "ffn_gate_up_exps");
+    if (tensor && checked->report->loader == GGUF_LOADER_LLAMA &&
+        !gguf_reads_gate_up_exps(gguf_string_of(checked->name)))
+        refuse_tensor(checked, tensor,
+                      "llama.cpp reads ffn_gate_exps and ffn_up_exps of this architecture, which "
+                      "--unfuse gate_up_exps makes");
 }
 
 /* Refuse experts that cannot be used: llama.cpp ends. */
@@ -379,6 +386,7 @@ static void check_keys(const struct checked *checked)
     if (checked->n_layers == 0 || checked->n_layers > MAX_LAYERS)
         refuse_key(checked, find_own_key(checked, "block_count"), "it must be 1 to 512");
     check_experts(checked);
+    check_fused_experts(checked);
     check_rotation(checked);
     for (size_t i = 0; i < COUNT(split); i++) {
         const struct gguf_key *key = gguf_find_key(checked->model, split[i].name);

@@ -2,6 +2,7 @@
 """Models put together at the level of tensors: --layers, --experts, --drop, --add, --rename, --fuse, --shards."""
 
 import csv
+import errno
 import glob
 import hashlib
 import json
@@ -13,6 +14,8 @@ import unittest
 import mounting
 from gguf_file import ARRAY, BOOL, F16, F32, FLOAT32, STRING, UINT32, Array, GgufFile
 from gguf_reader import Model
+
+MARKS = ("sanitize",)
 
 SURGERY = os.path.join(mounting.FIXTURES, "stores", "surgery")
 EX_OK, EX_USAGE, EX_DATAERR = 0, 64, 65
@@ -121,6 +124,22 @@ class TestFixtures(SurgeryTestCase):
                 words = shlex.split(expected["command"])
                 model, _ = self.edit(*words, model=os.path.join(SURGERY, expected["base"]))
                 self.expect(expected, model, path.replace(".json", ".tensors.tsv"))
+
+    @unittest.skipUnless(os.path.isdir(SURGERY), "no fixtures")
+    def test_fused_models_say_the_same(self):
+        # llama.cpp refuses the fused experts of this architecture.
+        texts = set()
+        for words, status in (((), EX_OK), (("--fuse", "qkv"), EX_OK), (("--fuse", "gate_up_exps"), EX_DATAERR)):
+            self.edit(*words, model=os.path.join(SURGERY, "qmoe-split.gguf"))
+            result = self.run_ggufs("--check", "--for", "llama.cpp", self.path("out.gguf"))
+            self.assertEqual(status, result.status, result.out + result.err)
+            self.assertEqual(status != EX_OK, "--unfuse gate_up_exps" in result.out)
+            done = mounting.subprocess.run([mounting.BINARY + "-run", "--temp", "0.8", "-s", "7", "-n", "30",
+                                            self.path("out.gguf"), "The cat"], stdin=mounting.subprocess.DEVNULL,
+                                           capture_output=True, check=False)
+            self.assertEqual(EX_OK, done.returncode, done.stderr)
+            texts.add(done.stdout)
+        self.assertEqual(1, len(texts), texts)
 
     @unittest.skipUnless(os.path.isdir(SURGERY), "no fixtures")
     def test_mounted(self):
@@ -277,6 +296,24 @@ class TestFuse(SurgeryTestCase):
         self.refuse("its type is F16", "--fuse", "qkv", "--add", "b.gguf:x=blk.0.attn_k.weight")
         self.edit("--fuse", "qkv")
         self.refuse("do not divide", "--unfuse", "qkv", model="out.gguf")
+
+
+class TestDamage(SurgeryTestCase):
+    def test_added_file_is_cut(self):
+        mounting.require_fuse()
+        built = self.make("a.gguf")
+        self.make("b.gguf", seed=9)
+        self.mount_in_background(self.path("a.gguf"), self.mountpoint, "-q", "--fuse", "qkv", "--add",
+                                 self.path("b.gguf") + ":blk.1.attn_[kv].weight", "--add",
+                                 self.path("b.gguf") + ":output_norm.weight")
+        os.truncate(self.path("b.gguf"), 4096)
+        for name in ("blk.1.attn_qkv.weight", "output_norm.weight"):
+            with self.assertRaises(OSError) as caught:
+                mounting.read_file(self.mountpoint, "tensors", name, "raw")
+            self.assertIn(caught.exception.errno, (errno.EIO, errno.ESTALE), name)
+        self.assertEqual(b"".join(built.contents[f"blk.0.attn_{x}.weight"] for x in "qkv"),
+                         mounting.read_file(self.mountpoint, "tensors", "blk.0.attn_qkv.weight", "raw"))
+        mounting.unmount(self.mountpoint)
 
 
 class TestOutput(SurgeryTestCase):
