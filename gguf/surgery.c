@@ -161,7 +161,7 @@ uint32_t gguf_block_of(struct gguf_string name, struct gguf_string *rest)
 {
     struct gguf_string layer = {0};
 
-    *rest = layer;
+    *rest = gguf_string_of("");
     gguf_tensor_name_split(name, &layer, rest);
     return gguf_layer_number(layer);
 }
