@@ -2,7 +2,7 @@
 
 _ggufs()
 {
-    local -a words rest lines
+    local -a words rest lines files
     local line=${COMP_LINE:0:COMP_POINT} word prefix='' candidate has_files=
 
     # Without -r, read undoes the shell's backslashes. COMP_WORDS would be cut at = and :.
@@ -29,8 +29,9 @@ _ggufs()
         fi
     done
     if [[ $has_files ]]; then
-        compopt -o filenames
-        mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "${word#"$prefix"}")
+        mapfile -t files < <(compgen -f -- "${word#"$prefix"}")
+        ((${#files[@]} == 0)) || compopt -o filenames # which would quote the colon of a store
+        COMPREPLY+=("${files[@]}")
     fi
 }
 

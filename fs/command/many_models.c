@@ -289,7 +289,7 @@ static int load(void *argument, const struct gguf_store_access *access,
     struct gguf_open_options open = many->options->open;
     size_t size;
     struct error_text text = {.stream = open_memstream(error, &size),
-                              .path = listed->path ? listed->path : listed->name};
+                              .path = listed->path && !listed->error ? listed->path : listed->name};
     struct gguf_report report = {.each = print_to_text, .user = &text};
     struct fs_input input = {0};
     int result = -EBADMSG;

@@ -147,8 +147,8 @@ static int refuse(const char *path, int error)
     switch (error) {
     case ENOTDIR:
         fs_complain(path, NULL,
-                    "the mount point is not a directory (the model comes first: ggufs MODEL "
-                    "MOUNTPOINT)");
+                    "the mount point, the last argument, is not a directory: ggufs MODEL... "
+                    "MOUNTPOINT");
         break;
     case ENOTCONN:
         fs_complain(path, "fusermount3 -u",

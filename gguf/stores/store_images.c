@@ -128,12 +128,14 @@ static void join_layers(struct gguf_store_search *search, struct gguf_listed_mod
     model->path = strdup(files[0].path);
 }
 
-/* Say why an image has no model. */
-static void refuse_image(struct gguf_listed_model *model, bool is_packed, size_t n_tensors)
+/* Say why an image has no model. `packed` is the path of a compressed layer, or NULL. */
+static void refuse_image(struct gguf_listed_model *model, const char *packed, size_t n_tensors)
 {
-    if (is_packed)
-        gguf_store_refuse(model, "is in a compressed layer, which cannot be read in place; "
-                                 "unpack it: tar -xf");
+    if (packed)
+        gguf_store_refuse(model,
+                          "is in a compressed layer, which cannot be read in place; unpack it: "
+                          "tar -xf %s",
+                          packed);
     else if (n_tensors > 0)
         gguf_store_refuse(model,
                           "is a model in safetensors, %zu file%s, not GGUF, which ggufs "
@@ -150,7 +152,7 @@ static int add_layers(struct gguf_store_search *search, struct gguf_listed_model
 {
     struct gguf_listed_model layers = {0};
     size_t n_tensors = 0;
-    bool is_packed = false;
+    char *packed = NULL;
     const cJSON *layer;
     int result = 0;
 
@@ -159,13 +161,15 @@ static int add_layers(struct gguf_store_search *search, struct gguf_listed_model
         const char *file = file_of(layer), *digest = gguf_store_string(layer, "digest");
         char *path;
 
-        is_packed |= file && strcmp(file, PACKED) == 0;
         n_tensors += file && strcmp(file, TENSORS) == 0;
-        if (result < 0 || !file || strcmp(file, PACKED) == 0 || strcmp(file, TENSORS) == 0)
+        if (result < 0 || !file || strcmp(file, TENSORS) == 0)
             continue;
         path = blob_path(search, digest, separator, "blobs");
         if (!path && errno == EINVAL) {
             gguf_store_refuse(model, BAD_DIGEST, digest);
+        } else if (path && strcmp(file, PACKED) == 0) {
+            free(packed);
+            packed = path;
         } else if (!path || strcmp(file, MODEL) != 0) {
             result = path ? gguf_store_add_extra(model, file, path) : -ENOMEM;
         } else {
@@ -178,7 +182,8 @@ static int add_layers(struct gguf_store_search *search, struct gguf_listed_model
     if (result == 0 && layers.n_extras > 0)
         join_layers(search, model, &layers);
     else
-        refuse_image(model, is_packed, n_tensors);
+        refuse_image(model, packed, n_tensors);
+    free(packed);
     gguf_listed_model_free(&layers);
     return result;
 }

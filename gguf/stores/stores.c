@@ -201,20 +201,22 @@ static char *make_key(const struct gguf_store_kind *kind, const char *name)
     return kind->has_tags ? gguf_store_add_tag(key) : key;
 }
 
+/* Say that a store is not there if `name` is NULL, else that it has no model of that name. */
 static int refuse_name(const struct gguf_store_places *places, const char *name, const char *names,
                        char reason[GGUF_STORE_REASON_BYTES])
 {
     char remedy[GGUF_REMEDY_BYTES] = "", roots[GGUF_STORE_REASON_BYTES / 3] = "";
 
     for (size_t i = 0; i < places->n; i++)
-        snprintf(roots + strlen(roots), sizeof roots - strlen(roots), "%s%s", i > 0 ? ", " : "",
+        snprintf(roots + strlen(roots), sizeof roots - strlen(roots), "%s%s", i > 0 ? ", " : " in ",
                  places->list[i].root);
+    if (!name || places->n == 0 || (places->name[0] == '\0' && names[0] == '\0'))
+        return fail(reason, -ENOENT, "there is no store%s; name its folder, as in %s/DIR%s", roots,
+                    places->prefix, places->n == 0 ? ", or set HOME" : "");
     if (strcmp(places->prefix, "hf:") == 0 && places->name[0] != '\0')
         gguf_remote_remedy(name, remedy);
-    if (places->n == 0)
-        return fail(reason, -ENOENT, "its store is in no usual place: set HOME");
-    return fail(reason, -ENOENT, "%s %s%s%s",
-                places->name[0] == '\0' ? "names no model of" : "there is no such model in", roots,
+    return fail(reason, -ENOENT, "%s%s%s%s",
+                places->name[0] == '\0' ? "names no model" : "there is no such model", roots,
                 remedy[0] != '\0'  ? "; "
                 : names[0] != '\0' ? "; it has: "
                                    : "",
@@ -308,8 +310,8 @@ int gguf_store_list(const struct gguf_store_access *access, const char *name,
                  error == -E2BIG ? "it has too many models" : strerror(-error));
         }
     }
-    if (places.n == 0)
-        fail(reason, -ENOENT, "there is no store: set HOME");
+    if (n_listed == 0 && error == -ENOENT)
+        refuse_name(&places, NULL, "", reason);
     gguf_store_free_places(&places);
     return n_listed > 0 && error == -ENOENT ? 0 : error;
 }

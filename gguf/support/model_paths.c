@@ -82,7 +82,7 @@ int gguf_model_folder_find(const char *folder_path, char **model,
     struct folder folder = {0};
     const char *separator =
         strlen(folder_path) > 0 && folder_path[strlen(folder_path) - 1] == '/' ? "" : "/";
-    unsigned n_models = 0;
+    unsigned n_models = 0, n_others = 0;
     int found = 0, result = -EISDIR;
 
     *model = NULL;
@@ -93,12 +93,15 @@ int gguf_model_folder_find(const char *folder_path, char **model,
         return result;
     }
     for (int i = 0; i < folder.n_entries; i++) {
+        const bool is_projector = strcasestr(folder.entries[i]->d_name, "mmproj") != NULL;
+
         if (is_model(&folder, i)) {
             n_models++;
-            found = i;
+            n_others += !is_projector;
+            found = is_projector && n_others > 0 ? found : i;
         }
     }
-    if (n_models == 1) {
+    if (n_models == 1 || n_others == 1) {
         result = asprintf(model, "%s%s%s", folder_path, separator, folder.entries[found]->d_name);
         result = result < 0 ? -ENOMEM : 0;
         snprintf(reason, GGUF_FOLDER_REASON_BYTES, "%s", strerror(-result));
@@ -213,7 +216,9 @@ bool gguf_remote_remedy(const char *path, char remedy[GGUF_REMEDY_BYTES])
         advise_hub(name, remedy);
     else if (is_name_with_tag(path))
         snprintf(remedy, GGUF_REMEDY_BYTES, "a model of ollama is named ollama:%s",
-                 is_plain(path, strcspn(path, ":")) ? path : "NAME:TAG");
+                 is_plain(path, strcspn(path, ":")) && strncasecmp(path, "ollama:", 7) != 0
+                     ? path
+                     : "NAME:TAG");
     else if (strstr(path, "://"))
         advise_url(path, remedy);
     else

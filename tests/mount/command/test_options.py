@@ -101,7 +101,7 @@ class TestCompletion(unittest.TestCase):
         """Return the words that bash offers at the end of a line."""
         script = os.path.join(mounting.ROOT, "contrib", "completion", "ggufs.bash")
         code = f"""
-            compopt() {{ :; }}
+            compopt() {{ [[ $2 != filenames ]] || echo filenames; }}
             source {script}
             COMP_LINE=$1 COMP_POINT=${{#1}} COMP_WORDBREAKS=$' \\t\\n"\\'><=;|&(:'
             _ggufs
@@ -117,6 +117,7 @@ class TestCompletion(unittest.TestCase):
                 (f"{mounting.BINARY} -o export=", ["stored", "f32", "f16", "bf16", "q8_0", "q4_0"]),
                 (f"{mounting.BINARY} -o ro,dtype=b", ["bf16"]),
                 (f"{mounting.BINARY} --expo", []),
+                (f"{mounting.BINARY} lms", ["lmstudio:"]),  # not as a file, whose colon bash quotes
                 (f"{mounting.BINARY} --ext", ["--extract"]),
                 (f"{run} --cache-type q", ["q8_0"]),
                 (f"{run} --draft-type=n", ["nextn"])):
@@ -148,7 +149,7 @@ class TestCompletion(unittest.TestCase):
                 with open(os.path.join(folder, name), "wb"):
                     pass
             for line in ("on", "--info on", "--imatrix on", "--edits on"):
-                self.assertEqual(["one.gguf"],
+                self.assertEqual(["filenames", "one.gguf"],
                                  self.complete(f"{mounting.BINARY} {line}", cwd=folder), line)
 
 

@@ -257,6 +257,9 @@ class TestFiles(StoreTestCase):
     def test_no_home(self):
         for name in ("hf:o/n", "llamacpp:o/n"):
             self.expect_refusal("set HOME", name, HOME="")
+        self.expect_refusal("there is no store; name its folder, as in oci:/DIR", "oci:")
+        for name in ("ollama:", f"oci:{self.folder}/nowhere", f"docker:{self.folder}/nowhere:"):
+            self.expect_refusal("there is no store in ", name)
 
     def test_links_of_shards(self):
         first = self.put_snapshot("models--o--n", "n-00001-of-00002.gguf")
@@ -369,7 +372,8 @@ class TestImages(StoreTestCase):
         self.expect_bytes(self.model, self.put_layout((weight + "raw", self.model, "m.gguf")))
         self.expect_bytes(self.model, self.put_layout(("application/vnd.docker.ai.gguf.v3", self.model, "")) + ":tag")
         for kind in (weight + "tar+gzip", weight + "tar+zstd", "application/vnd.oci.image.layer.v1.tar+gzip"):
-            self.expect_refusal("compressed layer", self.put_layout((kind, b"x", "")))
+            layout = self.put_layout((kind, b"x", ""))
+            self.expect_refusal("unpack it: tar -xf " + layout[4:].split(":")[0] + "/blobs/sha256/", layout)
         ordinary = ("application/vnd.oci.image.layer.v1.tar", self.pack(("m.gguf", self.model)), "")
         self.expect_bytes(self.model, self.put_layout(ordinary))
         self.expect_refusal("safetensors", self.put_layout((weight + "raw", b"x", "m.safetensors")))

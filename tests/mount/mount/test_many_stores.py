@@ -64,7 +64,7 @@ class TestStores(StoreMountCase):
         for name, data in (("template", b"{{ .Prompt }}"), ("params.json", b"{}"), ("license", b"MIT"),
                            ("system", b"Be brief."), ("messages", b"[]")):
             self.assertEqual(data, self.read("seer/1b", name))
-        self.assertIn(b"not JSON", self.read("broken/latest/error.txt"))
+        self.assertRegex(self.read("broken/latest/error.txt"), b"^broken/latest: .*not JSON")
         self.put_image("new/latest", model=text)
         self.assertEqual(text, self.read("new/latest/model.gguf"))
 
