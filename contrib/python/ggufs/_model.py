@@ -308,6 +308,18 @@ class Model:
     def __getitem__(self, name: str) -> Tensor:
         return self.tensors[name]
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.tensors)
+
+    def __len__(self) -> int:
+        return len(self.tensors)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.tensors
+
+    def __bool__(self) -> bool:
+        return True
+
     def open(self, path: str) -> io.BufferedReader:
         """A file of the tree that `ggufs` mounts, "hf/config.json": binary, seekable, read-only."""
         return self.files.open(path)

@@ -75,6 +75,7 @@ def m(path):
 def test_model(m, path):
     assert m.path == path and m.paths == [path] and m.format == "GGUF v3" and not m.is_big_endian and m.alignment == 32
     assert list(m.tensors) == ["floats", "integers", "q", "scalar", "none", "old", "doubles"]
+    assert list(m) == list(m.tensors) and len(m) == 7 and "q" in m and "r" not in m
     assert repr(m) == f"<ggufs.Model {path!r}: GGUF v3, 17 keys, 7 tensors>"
     cells = []
     parser = html.parser.HTMLParser()

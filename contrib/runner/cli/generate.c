@@ -194,7 +194,7 @@ void run_generation_report(const struct run_generation *generation)
     const struct run_session *session = generation->session;
     const struct run_drafts *drafts = generation->speculation.drafts;
 
-    if (generation->ending == RUN_ENDING_CONTEXT)
+    if (generation->ending == RUN_ENDING_CONTEXT && !session->editor) /* a chat has said so */
         run_message("the context of %u tokens is full; -c N makes it larger", session->n_context);
     if (generation->n_prompt == 0)
         return;
