@@ -1,5 +1,7 @@
 #include "contrib/runner/cli/sampling_defaults.h"
 
+#include "contrib/runner/cli/messages.h"
+
 #include <errno.h>
 
 #define MOST_TOKENS 2147483647.0
@@ -22,8 +24,20 @@ enum { PENALTY, LAST_N, TOP_K, TOP_P, MIN_P, TEMPERATURE, N_ROWS };
 int run_sampling_complete(struct run_sampling *sampling, const struct run_metadata *metadata,
                           struct run_failure *failure)
 {
+    static const char *const others[] = {"general.sampling.mirostat",
+                                         "general.sampling.xtc_probability"};
     double values[N_ROWS];
 
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        double value = 0;
+        const int code = run_metadata_double(metadata, others[i], &value, failure);
+
+        if (code < 0)
+            return code;
+        if (value != 0)
+            run_message("metadata: %s: %.9g: this is not implemented; the other keys are followed",
+                        others[i], value);
+    }
     for (size_t i = 0; i < N_ROWS; i++) {
         const struct row *row = &rows[i];
         int code;

@@ -188,6 +188,9 @@ static void add_cache(const struct sized *sized, uint32_t index, struct gguf_lay
     const uint64_t n = memory->n_context, index_bytes = times(own.indexer_width, sizeof(float));
 
     kept[index] = own;
+    if (own.head_k % memory->cache_type->block_elements != 0 ||
+        own.head_v % memory->cache_type->block_elements != 0)
+        memory->has_narrow_heads = true;
     layer->cache_bytes = times(gguf_cache_rows(n, own.window, BATCH), token_bytes(memory, &own));
     add(&layer->cache_bytes, times(gguf_cache_rows(n, 0, 0), index_bytes));
     layer->state_bytes = times(own.n_state, sizeof(float));
@@ -305,6 +308,8 @@ void fs_memory_write(const struct fs_summary *summary)
         fs_sink_unsigned(summary->sink, memory.n_context);
         fs_summary_part(summary, " tokens: keys and values in ", "cache_type");
         fs_summary_text(summary, memory.cache_type->name);
+        if (!summary->is_json && memory.has_narrow_heads)
+            fs_summary_part(summary, " and F16", NULL);
         write_part(summary, " ", "cache_bytes", memory.cache_bytes, "");
         if (summary->is_json || memory.state_bytes > 0)
             write_part(summary, ", states ", "state_bytes", memory.state_bytes, "");

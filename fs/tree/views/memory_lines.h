@@ -15,6 +15,7 @@ struct fs_layer_memory {
 struct fs_memory {
     uint32_t n_context; /* tokens in the cache */
     const struct dequant_type *cache_type;
+    bool has_narrow_heads; /* some keep F16, since their width is not a number of blocks */
     uint64_t role_bytes[GGUF_N_ROLES]; /* of weights */
     uint64_t weight_bytes, cache_bytes, state_bytes;
     uint64_t token_bytes;       /* of the weights that one token needs */

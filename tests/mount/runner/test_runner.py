@@ -518,6 +518,8 @@ class TestChat(RunnerTestCase):
         plain = self.chat(b"hello\n")[0]
         hot = ("-o", "set=general.sampling.temp=f32:0", "-i", "-n", "6", self.model)
         self.assertEqual(plain, self.run_runner(*hot, given=b"hello\n")[0])
+        self.assertIn("general.sampling.mirostat: 2: this is not implemented",
+                      self.run_runner("-o", "set=general.sampling.mirostat=u32:2", "-n", "1", self.model, "a")[1])
         err = self.refused(EX_DATAERR, "-o", "set=general.sampling.top_p=f32:2", self.model, "a")
         self.assertIn("general.sampling.top_p: 2 is not from 0 to 1", err)
 

@@ -49,6 +49,11 @@ class TestSizes(runner_case.RunnerTestCase):
         stated = self.info("gemma3", "-c", "2048", "--cache-type", "q4_0")
         self.assertEqual((5 * 768 + 2048) * row_bytes // 64 * 18, stated["cache_bytes"])
 
+    def test_narrow_heads_keep_f16(self):
+        for model, words in (("deepseek2-lite", "in Q8_0 and F16 "), ("gemma3", "in Q8_0 ")):
+            out = self.run_ggufs(*mounting.MOUNT_OPTIONS, "--info", "--cache-type", "q8_0", FIXTURES[model]).out
+            self.assertRegex(out, f"keys and values {words}[0-9]")
+
     def test_states_do_not_grow(self):
         few, many = (self.info("mamba", "-c", number) for number in ("1", "1000000"))
         self.assertEqual(0, many["cache_bytes"])
