@@ -6,6 +6,7 @@
 
 #include "gguf/compose.h"
 #include "gguf/model.h"
+#include "gguf/models/tensor_names.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -93,6 +94,13 @@ bool gguf_next_word(const char **list, struct gguf_string *word);
 bool gguf_words_begin(const char *words, struct gguf_string name);
 bool gguf_words_have(const char *words, const char *text);
 bool gguf_words_end_with(const char *words, const char *end);
+
+/*
+ * Split a name PREFIX N.REST, which is copied to `text`. Returns REST there, or NULL if the name is
+ * another.
+ */
+const char *gguf_split_number(struct gguf_string name, const char *prefix, uint64_t *number,
+                              char text[GGUF_NAME_BYTES]);
 
 /* Get the text of a key, or "" if there is none that fits. */
 void gguf_get_text(const struct gguf_model *model, const char *key, char *text, size_t room);
@@ -189,8 +197,9 @@ void gguf_draft_add_piece(struct gguf_draft *draft, struct gguf_drafted_tensor *
 float *gguf_draft_add_made(struct gguf_draft *draft, struct gguf_drafted_tensor *tensor,
                            uint64_t n_elements);
 
-/* Make a tensor F32. */
-void gguf_draft_make_f32(struct gguf_draft *draft, struct gguf_drafted_tensor *tensor);
+/* Encode the elements of a stored tensor as F32 or F16. */
+void gguf_draft_set_type(struct gguf_draft *draft, struct gguf_drafted_tensor *tensor,
+                         uint32_t type_id);
 
 /*
  * Make the first tensor the n ones, joined along dimension `dim`, and drop the others. It has their

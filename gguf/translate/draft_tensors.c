@@ -118,13 +118,14 @@ void gguf_draft_add_piece(struct gguf_draft *draft, struct gguf_drafted_tensor *
     tensor->n_pieces++;
 }
 
-void gguf_draft_make_f32(struct gguf_draft *draft, struct gguf_drafted_tensor *tensor)
+void gguf_draft_set_type(struct gguf_draft *draft, struct gguf_drafted_tensor *tensor,
+                         uint32_t type_id)
 {
-    const struct dequant_type *f32 = dequant_type_by_id(DEQUANT_F32);
+    const struct dequant_type *type = dequant_type_by_id(type_id);
 
-    if (tensor->type == f32)
+    if (tensor->type == type)
         return;
-    gguf_draft_begin_pieces(draft, tensor, f32);
+    gguf_draft_begin_pieces(draft, tensor, type);
     gguf_draft_add_piece(draft, tensor, tensor->stored, 0, tensor->stored->n_elements);
     draft->is_changed = true;
 }

@@ -20,19 +20,6 @@ static const char *const shared[][2] = {
     {"mtp.norm.weight", "shared_head_norm.weight"},
 };
 
-/* Split PREFIX N.REST. Returns NULL if the name is another, else REST. */
-static const char *split_number(struct gguf_string name, const char *prefix, uint64_t *number,
-                                char text[GGUF_NAME_BYTES])
-{
-    char *end;
-
-    snprintf(text, GGUF_NAME_BYTES, "%.*s", (int)name.length_bytes, name.data);
-    if (strncmp(text, prefix, strlen(prefix)) != 0)
-        return NULL;
-    *number = strtoull(text + strlen(prefix), &end, 10);
-    return *end == '.' && *number < GGUF_MAX_TENSORS ? end + 1 : NULL;
-}
-
 /* These norms lack the 1 that those of other layers have. */
 static void add_one(struct gguf_draft *draft, struct gguf_drafted_tensor *tensor)
 {
@@ -80,7 +67,7 @@ static void rename_layer(struct gguf_draft *draft, struct gguf_drafted_tensor *t
 {
     char text[GGUF_NAME_BYTES];
     uint64_t layer;
-    const char *rest = split_number(tensor->stored->name, "mtp.layers.", &layer, text);
+    const char *rest = gguf_split_number(tensor->stored->name, "mtp.layers.", &layer, text);
 
     if (rest) {
         if (strncmp(rest, "mlp.experts.", strlen("mlp.experts.")) == 0)
@@ -110,11 +97,11 @@ void gguf_draft_nextn(struct gguf_draft *draft)
     for (size_t i = 0; i < draft->n_tensors; i++) {
         const struct gguf_string name = draft->tensors[i].stored->name;
 
-        if (split_number(name, "blk.", &number, text) && number >= n_blocks)
+        if (gguf_split_number(name, "blk.", &number, text) && number >= n_blocks)
             n_blocks = number + 1;
         if (gguf_string_starts_with(name, "blk.") && gguf_string_contains(name, ".nextn."))
             return;
-        if (split_number(name, "mtp.layers.", &number, text) && number >= n_layers)
+        if (gguf_split_number(name, "mtp.layers.", &number, text) && number >= n_layers)
             n_layers = number + 1;
         else if (gguf_string_starts_with(name, "mtp.") && n_layers == 0)
             n_layers = 1;

@@ -1,4 +1,5 @@
 /* How files of Ollama hold encoders of images and sound. All rows of an architecture are used. */
+#include "gguf/surgery_parts.h"
 #include "gguf/translate/draft.h"
 
 #include <errno.h>
@@ -8,7 +9,7 @@
 #include <string.h>
 
 /* Limits of a square of places that is made anew. */
-enum { MAX_SIDE = 128, MAX_EMBEDDING = 8192 };
+enum { MAX_SIDE = 64, MAX_EMBEDDING = 4096 };
 
 /* ---- tensors ---- */
 
@@ -123,8 +124,13 @@ static void finish_mistral3(struct gguf_draft *draft)
 static void mark_deep_blocks(struct gguf_draft *draft, const struct gguf_array *deep)
 {
     const uint64_t n = gguf_draft_number(draft, "block_count", 0);
-    uint32_t *is_deep = n <= 4096 ? calloc(n + 1, sizeof *is_deep) : NULL;
+    uint32_t *is_deep;
 
+    if (n > GGUF_MAX_BLOCKS) {
+        draft->refusal = "its vision tower has over 4096 blocks";
+        return;
+    }
+    is_deep = calloc(n + 1, sizeof *is_deep);
     if (!is_deep) {
         draft->result = -ENOMEM;
         return;
@@ -158,21 +164,16 @@ static void finish_qwen3vl(struct gguf_draft *draft)
         gguf_draft_set_u32(draft, "image_size", side * gguf_draft_number(draft, "patch_size", 16));
     for (size_t i = 0; draft->result == 0 && i < draft->n_tensors; i++) {
         struct gguf_drafted_tensor *tensor = &draft->tensors[i];
-        static const char start[] = "v.deepstack_merger.";
-        const struct gguf_string name = tensor->name;
-        const char *rest = name.data + strlen(start);
-        int used = 0, length;
-        unsigned index;
+        char text[GGUF_NAME_BYTES];
+        uint64_t index;
+        const char *rest = gguf_split_number(tensor->name, "v.deepstack_merger.", &index, text);
 
-        if (!gguf_string_starts_with(name, start) || sscanf(rest, "%5u.%n", &index, &used) != 1 ||
-            used == 0)
+        if (!rest)
             continue;
-        rest += used;
-        if (strncmp(rest, "linear_", strlen("linear_")) == 0)
+        if (gguf_text_starts_with(rest, "linear_"))
             rest += strlen("linear_");
-        length = (int)(name.data + name.length_bytes - rest);
-        gguf_draft_rename(draft, tensor, "v.deepstack.%llu.%.*s",
-                          (unsigned long long)gguf_array_number(&deep, index, index), length, rest);
+        gguf_draft_rename(draft, tensor, "v.deepstack.%llu.%s",
+                          (unsigned long long)gguf_array_number(&deep, index, index), rest);
     }
     join_qkv(draft, true);
     split_patches(draft);
@@ -213,7 +214,7 @@ static void resample(struct gguf_draft *draft, struct gguf_drafted_tensor *tenso
     float *out, *rows;
 
     if (side == n) {
-        gguf_draft_make_f32(draft, tensor);
+        gguf_draft_set_type(draft, tensor, DEQUANT_F32);
         return;
     }
     if (side == 0 || n == 0 || n > MAX_SIDE || n_embd > MAX_EMBEDDING) {
@@ -325,39 +326,6 @@ static void undo_mistral3(struct gguf_draft *draft)
         gguf_draft_set_u32(draft, "/mistral3.image_token_index", token);
 }
 
-static void undo_qwen25vl(struct gguf_draft *draft)
-{
-    const uint64_t step = gguf_draft_number(draft, "n_wa_pattern", 8);
-    const uint64_t n_blocks = gguf_draft_number(draft, "block_count", 0);
-    struct gguf_array sections;
-    uint32_t full[64], three[3];
-    uint64_t n = 0;
-
-    for (uint64_t i = step; step > 0 && i <= n_blocks && n < 64; i += step)
-        full[n++] = (uint32_t)i - 1;
-    gguf_draft_set_numbers(draft, "fullatt_block_indexes", GGUF_INT32, full, n);
-    gguf_draft_set_u32(draft, "spatial_patch_size", gguf_draft_number(draft, "patch_size", 14));
-    gguf_draft_keys(draft, "num_channels=u32:3 temporal_patch_size=u32:2 rope.freq_base=f32:10000 "
-                           "spatial_merge_size=u32:2 window_size=u32:112");
-    draft->source = draft->model;
-    sections = gguf_draft_array(draft, "/qwen25vl.rope.dimension_sections");
-    for (uint64_t i = 0; i < 3; i++)
-        three[i] = (uint32_t)gguf_array_number(&sections, i, 0);
-    if (sections.n_elements >= 3)
-        gguf_draft_set_numbers(draft, "/qwen25vl.rope.mrope_section", GGUF_INT32, three, 3);
-    gguf_draft_keys(draft, "-/qwen25vl.rope.dimension_sections");
-}
-
-static void undo_llama4(struct gguf_draft *draft)
-{
-    const uint64_t scale = gguf_draft_number(draft, "projector.scale_factor", 2);
-
-    gguf_draft_set(
-        draft, "pixel_shuffle_ratio",
-        (struct gguf_value){.type = GGUF_FLOAT32, .f32 = 1.0f / (float)(scale > 0 ? scale : 2)});
-    gguf_draft_keys(draft, "num_channels=u32:3");
-}
-
 /* ---- the table ---- */
 
 #define LAYER        "block_count embedding_length attention.head_count patch_size "
@@ -392,7 +360,7 @@ const struct gguf_layout gguf_projector_layouts[] = {
      "image_min_pixels<shortest_edge=u32:65536 image_max_pixels<longest_edge=u32:16777216 "
      "feed_forward_length=@v.blk.0.ffn_up.weight:1 /clip.projector_type!str:qwen3vl_merger",
      .f32 = "v.position_embd.weight", .rest = finish_qwen3vl},
-    {"qwen25vl", "v.*", .tower = "vision", .takes = "v. mm.", .undo = undo_qwen25vl,
+    {"qwen25vl", "v.*", .tower = "vision", .takes = "v. mm.",
      .names = "v.merger.ln_q>v.post_ln v.merger.mlp.0>mm.0 v.merger.mlp.2>mm.2 " TWO_FRAMES,
      .keys = LAYER EPSILON SILU "num_channels spatial_merge_size window_size image_size=u32:560 "
                                 "feed_forward_length=@v.blk.0.ffn_up.weight:1 "
@@ -412,7 +380,7 @@ const struct gguf_layout gguf_projector_layouts[] = {
      "image_std=arr[f32]:[0.26862955,0.26130259,0.2757771] "
      "/clip.projector_type!str:pixtral",
      .f32 = "v.patch_embd.weight", .rest = finish_mistral3},
-    {"llama4", "v.*", .tower = "vision", .takes = "v. mm.", .undo = undo_llama4,
+    {"llama4", "v.*", .tower = "vision", .takes = "v. mm.",
      .names = "v.positional_embedding_vlm$>v.position_embd.weight "
               "v.vision_adapter.mlp.fc1>mm.model.mlp.1 v.vision_adapter.mlp.fc2>mm.model.mlp.2 "
               "mm.linear_1>mm.model.fc v.class_embedding>v.class_embd v.layernorm_post>v.post_ln "

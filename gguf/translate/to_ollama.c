@@ -1,10 +1,10 @@
 /* The other way: a text model and its projector as one file of Ollama, by the same rows. */
 #include "gguf/translate/translate.h"
 
+#include "gguf/surgery_parts.h"
 #include "gguf/translate/draft.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,44 +46,6 @@ static bool find_rows(const char *kind, const char *architecture, const struct g
 
 /* ---- tensors ---- */
 
-/* Return true if half precision holds the number exactly. */
-static bool is_half(float number)
-{
-    uint32_t bits, exponent, n_lost;
-
-    memcpy(&bits, &number, sizeof bits);
-    exponent = bits >> 23 & 0xff;
-    if ((bits & 0x7fffffff) == 0)
-        return true;
-    if (exponent < 127 - 24 || exponent > 127 + 15)
-        return false;
-    n_lost = exponent < 127 - 14 ? 13 + (127 - 14) - exponent : 13;
-    return (bits & ((1u << n_lost) - 1)) == 0;
-}
-
-/* Make a tensor F16 if that holds all of its values. */
-static void make_f16(struct gguf_draft *draft, struct gguf_drafted_tensor *tensor)
-{
-    const struct dequant_type *f32 = dequant_type_by_id(DEQUANT_F32);
-    const struct gguf_elements all = {.model = draft->base, .tensor = tensor->stored, .type = f32};
-    float numbers[1024];
-
-    if (tensor->stored->type != f32 || tensor->n_dims < 2)
-        return;
-    for (uint64_t at = 0; draft->result == 0 && at < tensor->stored->n_elements;) {
-        const uint64_t left = tensor->stored->n_elements - at;
-        const size_t n = left < 1024 ? (size_t)left : 1024;
-
-        draft->result = gguf_elements_read(&all, at * 4, n * 4, (char *)numbers);
-        for (size_t i = 0; i < n; i++)
-            if (!is_half(numbers[i]))
-                return;
-        at += n;
-    }
-    gguf_draft_begin_pieces(draft, tensor, dequant_type_by_id(DEQUANT_F16));
-    gguf_draft_add_piece(draft, tensor, tensor->stored, 0, tensor->stored->n_elements);
-}
-
 /* Add the projector's tensors under Ollama's names. */
 static void add_projector(struct gguf_draft *draft, const struct gguf_layout *row)
 {
@@ -92,26 +54,24 @@ static void add_projector(struct gguf_draft *draft, const struct gguf_layout *ro
         gguf_draft_add(draft, &draft->base->tensors[i]);
     draft->n_of_base = draft->n_tensors - draft->of_base;
     for (size_t i = draft->of_base; draft->result == 0 && i < draft->n_tensors; i++) {
-        if (gguf_words_begin(row->f32, draft->tensors[i].name))
-            make_f16(draft, &draft->tensors[i]);
-        gguf_draft_undo_names(draft, &draft->tensors[i], row->names);
+        struct gguf_drafted_tensor *tensor = &draft->tensors[i];
+
+        /* Ollama's converter rounds all matrices to F16. */
+        if (tensor->type->id == DEQUANT_F32 && tensor->n_dims >= 2 &&
+            gguf_words_begin(row->f32, tensor->name))
+            gguf_draft_set_type(draft, tensor, DEQUANT_F16);
+        gguf_draft_undo_names(draft, tensor, row->names);
     }
 }
 
 static int compare_tensors(const void *a, const void *b)
 {
-    const struct gguf_drafted_tensor *first = a, *second = b;
-    uint64_t blocks[2] = {UINT64_MAX, UINT64_MAX};
+    const struct gguf_string first = ((const struct gguf_drafted_tensor *)a)->name;
+    const struct gguf_string second = ((const struct gguf_drafted_tensor *)b)->name;
+    struct gguf_string rest;
+    const uint64_t i = gguf_block_of(first, &rest), j = gguf_block_of(second, &rest);
 
-    for (size_t i = 0; i < 2; i++) {
-        const struct gguf_string name = (i == 0 ? first : second)->name;
-
-        if (gguf_string_starts_with(name, "blk.") && name.length_bytes > 4)
-            sscanf(name.data + 4, "%5lu", &blocks[i]);
-    }
-    if (blocks[0] != blocks[1])
-        return blocks[0] < blocks[1] ? -1 : 1;
-    return gguf_string_compare(first->name, second->name);
+    return i != j ? (i > j) - (i < j) : gguf_string_compare(first, second);
 }
 
 static int compare_keys(const void *a, const void *b)

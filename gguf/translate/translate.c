@@ -70,7 +70,7 @@ static void draft_tensor(struct gguf_draft *draft, const struct gguf_layout *lay
     }
     gguf_draft_names(draft, tensor, layout->names);
     if (gguf_words_begin(layout->f32, tensor->name))
-        gguf_draft_make_f32(draft, tensor);
+        gguf_draft_set_type(draft, tensor, DEQUANT_F32);
 }
 
 static void apply(struct gguf_draft *draft, const struct gguf_layout *layout)

@@ -34,8 +34,7 @@ int gguf_take_part(enum gguf_file_part part, struct gguf_model **model, struct g
 
 /*
  * The other way: make one file for Ollama of a text model and its projector, which it borrows. NULL
- * if there is no row for them. Returns 0 or a negative errno with the reason in `report`. Reads the
- * tensors that Ollama keeps as F16 and llama.cpp as F32.
+ * if there is no row for them. Returns 0 or a negative errno with the reason in `report`.
  */
 int gguf_join_for_ollama(const struct gguf_model *text, const struct gguf_model *projector,
                          struct gguf_model **model, struct gguf_report *report);

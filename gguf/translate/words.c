@@ -1,6 +1,7 @@
 #include "gguf/translate/draft.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool gguf_next_word(const char **list, struct gguf_string *word)
@@ -52,6 +53,18 @@ void gguf_get_text(const struct gguf_model *model, const char *key, char *text, 
     if (found && found->value.type == GGUF_STRING && found->value.string.length_bytes < room)
         snprintf(text, room, "%.*s", (int)found->value.string.length_bytes,
                  found->value.string.data);
+}
+
+const char *gguf_split_number(struct gguf_string name, const char *prefix, uint64_t *number,
+                              char text[GGUF_NAME_BYTES])
+{
+    char *end;
+
+    snprintf(text, GGUF_NAME_BYTES, "%.*s", (int)name.length_bytes, name.data);
+    if (strncmp(text, prefix, strlen(prefix)) != 0)
+        return NULL;
+    *number = strtoull(text + strlen(prefix), &end, 10);
+    return *end == '.' && *number < GGUF_MAX_TENSORS ? end + 1 : NULL;
 }
 
 /* Replace part of a name, see struct gguf_layout for where; `is_end`: at the end of the name. */

@@ -285,6 +285,7 @@ static const char *translation_remark(const struct fs_tree *tree)
 static void print_summary(const struct fs_summary *summary)
 {
     const struct gguf_model *model = summary->tree->model;
+    const struct fs_facts *facts = summary->tree->facts;
     const struct gguf_kind_found found = fs_kind_find(summary->tree);
     const struct gguf_kind *kind = gguf_kind_at(found.id);
     struct share *shares = calloc(dequant_type_count() + 1, sizeof *shares);
@@ -316,8 +317,11 @@ static void print_summary(const struct fs_summary *summary)
         print_quantization(summary, shares, n_shares);
     print_files(summary);
     fs_kind_lines_write(summary, found.id);
-    print_findings(summary, &summary->tree->facts->findings);
+    print_findings(summary, &facts->findings);
     print_remark(summary, "model.gguf", "", "model_gguf", translation_remark(summary->tree));
+    if (facts->projector && !facts->joined)
+        print_remark(summary, "ollama.gguf", "no ollama.gguf: ", "no_ollama_gguf",
+                     "ggufs knows no file of Ollama that holds this model and this projector");
     print_remark(summary, "safetensors", "no model.safetensors: ", "no_safetensors",
                  fs_safetensors_obstacle(summary->tree));
     if (summary->is_json)
