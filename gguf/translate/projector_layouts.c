@@ -1,5 +1,4 @@
 /* How files of Ollama hold encoders of images and sound. All rows of an architecture are used. */
-#include "gguf/surgery_parts.h"
 #include "gguf/translate/draft.h"
 
 #include <errno.h>
@@ -8,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Limits of a square of places that is made anew. */
-enum { MAX_SIDE = 64, MAX_EMBEDDING = 4096 };
+/* Limits of a square of places that is made anew, and of a tower. */
+enum { MAX_SIDE = 64, MAX_EMBEDDING = 4096, MAX_BLOCKS = 4096 };
 
 /* ---- tensors ---- */
 
@@ -126,7 +125,7 @@ static void mark_deep_blocks(struct gguf_draft *draft, const struct gguf_array *
     const uint64_t n = gguf_draft_number(draft, "block_count", 0);
     uint32_t *is_deep;
 
-    if (n > GGUF_MAX_BLOCKS) {
+    if (n > MAX_BLOCKS) {
         draft->refusal = "its vision tower has over 4096 blocks";
         return;
     }

@@ -57,7 +57,7 @@ static void add_projector(struct gguf_draft *draft, const struct gguf_layout *ro
         struct gguf_drafted_tensor *tensor = &draft->tensors[i];
 
         /* Ollama's converter rounds all matrices to F16. */
-        if (tensor->type->id == DEQUANT_F32 && tensor->n_dims >= 2 &&
+        if (tensor->type == dequant_type_by_id(DEQUANT_F32) && tensor->n_dims >= 2 &&
             gguf_words_begin(row->f32, tensor->name))
             gguf_draft_set_type(draft, tensor, DEQUANT_F16);
         gguf_draft_undo_names(draft, tensor, row->names);
