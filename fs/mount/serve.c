@@ -221,7 +221,10 @@ static int load_tree(void *argument)
     if (fs_show(server, &server->shown, tree) < 0)
         return out_of_memory();
     server->shown.generation = (uint32_t)fs_tree_identity(tree, session->mount->content_options);
-    return find_root(&server->shown, options->subdir);
+    status = find_root(&server->shown, options->subdir);
+    if (status != EX_OK)
+        fs_hide(&server->shown);
+    return status;
 }
 
 static int loop_with_threads(struct fuse_session *session, const struct fs_mount_options *options)
