@@ -38,7 +38,7 @@ class TestConfinement(RunnerTestCase):
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=mounting.DEADLINE)
         self.assertEqual(128 + signal.SIGTERM, process.returncode)
-        self.assertIn(len(found), (3, 4), "three threads compute, one may read")
+        self.assertIn(len(found), range(3, 7), "three threads compute, up to three read")
         return found
 
     @unittest.skipUnless(mounting.IS_SANDBOXED, "sanitizers need what is given up")

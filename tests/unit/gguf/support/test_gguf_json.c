@@ -26,7 +26,7 @@ static struct document parse(const char *json, size_t length)
 
     cr_assert_not_null(document.text);
     memcpy(document.text, json, length);
-    document.values = calloc(gguf_json_room(json, length), sizeof *document.values);
+    document.values = calloc(gguf_json_room(document.text, length), sizeof *document.values);
     cr_assert_not_null(document.values);
     document.rule =
         gguf_json_parse(document.text, length, MAX_DEPTH, document.values, &document.offset);
