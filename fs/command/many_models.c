@@ -125,7 +125,7 @@ static const char *title_of(const struct fs_place *place, size_t *length)
     return title;
 }
 
-/* Put a name before those of models. */
+/* Insert a name before the names of models. */
 static int add_prefix(struct gguf_model_list *list, size_t first, const struct fs_place *place)
 {
     size_t length;

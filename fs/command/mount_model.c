@@ -29,7 +29,7 @@ static int load_tree(void *argument, struct fs_tree **tree)
     return status;
 }
 
-/* Copy the list of all files that the mount reads, those of the input first. */
+/* Copy the list of all files that the mount reads. The files of the input come first. */
 static int list_files(const struct gguf_surgery *surgery, const struct gguf_files *files,
                       struct gguf_files *all)
 {

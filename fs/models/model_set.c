@@ -28,7 +28,7 @@ static void forget(struct fs_model_set *set, struct fs_entry *entry, struct fs_o
         fs_set_free_entry(entry);
 }
 
-/* Make the listed entries those of the set. Entries that stay keep their ids. */
+/* Replace the entries of the set by the listed ones. Entries that stay keep their ids. */
 static bool merge(struct fs_model_set *set, struct fs_listing *listing, struct fs_opened **unused)
 {
     struct fs_entry **old = set->by_path;

@@ -17,7 +17,7 @@ enum { FS_MAX_IDLE_MODELS = 8, FS_MAX_OPEN_MODELS = 256 };
 /* The folder of links to all models. */
 #define FS_LLAMA_SERVER "llama-server"
 
-/* Who knows the models. Its functions open all files through `access`. */
+/* The provider of the models. Its functions open all files through `access`. */
 struct fs_models {
     const char *const
         *roots; /* the folders and files that it may open, absolute; NULL at the end */
@@ -33,7 +33,7 @@ struct fs_models {
     void *argument;
 };
 
-/* What a set works with. */
+/* The functions and settings of a set. */
 struct fs_set_calls {
     const struct fs_models *models;
     const struct gguf_store_access *access;

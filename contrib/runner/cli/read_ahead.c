@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Of a huge page. */
+/* The size of a huge page. */
 #define STEP_BYTES ((uintptr_t)2 << 20)
 
 #if !defined(MADV_POPULATE_READ)
