@@ -1,6 +1,5 @@
 /* The mounts that the process can see: /proc/self/mountinfo. */
-#ifndef GGUFS_FS_MOUNT_TABLE_H
-#define GGUFS_FS_MOUNT_TABLE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -28,5 +27,3 @@ void fs_mount_table_free(struct fs_mount_table *table);
 /* Return the topmost mount on an absolute path without symbolic links, or NULL. */
 const struct fs_mount_entry *fs_mount_table_find(const struct fs_mount_table *table,
                                                  const char *path);
-
-#endif

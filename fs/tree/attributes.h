@@ -2,8 +2,7 @@
  * Extended attributes, xattr(7), of a tensor's folder and the files in it: its type, shape, and
  * place in the model file. Values are texts without NUL. All other nodes have none.
  */
-#ifndef GGUFS_FS_ATTRIBUTES_H
-#define GGUFS_FS_ATTRIBUTES_H
+#pragma once
 
 #include "fs/tree/core/nodes.h"
 #include "fs/tree/output/sink.h"
@@ -22,5 +21,3 @@ int fs_attribute_write(const struct fs_tree *tree, fs_node_index node, const cha
 
 /* Write the names of the node's attributes, each with a NUL at its end. */
 void fs_attributes_list(const struct fs_tree *tree, fs_node_index node, struct fs_sink *sink);
-
-#endif

@@ -1,6 +1,5 @@
 /* Hash of a tree, for telling trees of different models or options apart. */
-#ifndef GGUFS_FS_IDENTITY_H
-#define GGUFS_FS_IDENTITY_H
+#pragma once
 
 #include "fs/tree/tree.h"
 
@@ -16,5 +15,3 @@
  * If a file is still growing, only its header counts.
  */
 uint64_t fs_tree_identity(const struct fs_tree *tree, uint64_t options);
-
-#endif

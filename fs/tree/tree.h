@@ -10,8 +10,7 @@
  *
  * All functions but fs_tree_make() and fs_tree_free() may be called from any thread.
  */
-#ifndef GGUFS_FS_TREE_H
-#define GGUFS_FS_TREE_H
+#pragma once
 
 #include "fs/tree/facts/facts.h"
 #include "fs/tree/core/tree_core.h"
@@ -47,5 +46,3 @@ int fs_tree_make(const struct gguf_model *model, const struct fs_tree_options *o
 
 /* Free a tree, and the images that are still open. */
 void fs_tree_free(struct fs_tree *tree);
-
-#endif

@@ -2,8 +2,7 @@
  * The shapes of models: their tensors and the keys of their architecture. The models are made for
  * measuring the speed of a runner, so all weights are random.
  */
-#ifndef GGUFS_TESTS_RUN_SHAPES_H
-#define GGUFS_TESTS_RUN_SHAPES_H
+#pragma once
 
 #include "tests/writer/gguf_writer.h"
 #include "dequant/types.h"
@@ -72,5 +71,3 @@ int sample_model_list(struct sample_model *model);
 
 /* Add all keys except the tokenizer's. */
 void sample_model_add_keys(struct gguf_writer *w, const struct sample_model *model);
-
-#endif

@@ -2,8 +2,7 @@
  * Helpers for the fuzz targets. A target is a LLVMFuzzerTestOneInput() that aborts when a property
  * does not hold. libFuzzer calls it; so does replay.c, which needs no fuzzer.
  */
-#ifndef GGUFS_TESTS_FUZZ_CHECK_H
-#define GGUFS_TESTS_FUZZ_CHECK_H
+#pragma once
 
 #include "gguf/model.h"
 
@@ -57,5 +56,3 @@ int fuzz_open_model(const char *path, struct gguf_model **model, struct gguf_rep
 
 /* Check that the name is a valid file name: not empty, not "." or "..", no '/'. */
 void fuzz_check_file_name(const char *name);
-
-#endif

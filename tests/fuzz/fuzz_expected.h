@@ -1,6 +1,5 @@
 /* The expected contents of a tensor's files, made without fs/. */
-#ifndef GGUFS_FUZZ_EXPECTED_H
-#define GGUFS_FUZZ_EXPECTED_H
+#pragma once
 
 #include "fs/tree/core/nodes.h"
 #include "gguf/model.h"
@@ -29,5 +28,3 @@ char *fuzz_expected_of(const struct gguf_model *model, const struct fs_node *nod
 
 /* Check the length and the JSON of the header of a safetensors file. */
 void fuzz_check_safetensors(const char *bytes, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* Reads files of a tree in several ways, which must agree with each other and with the model. */
-#ifndef GGUFS_TESTS_FUZZ_FILES_H
-#define GGUFS_TESTS_FUZZ_FILES_H
+#pragma once
 
 #include "fs/tree/tree.h"
 #include "tests/fuzz/fuzz_check.h"
@@ -11,5 +10,3 @@
 /* Check a file. *budget is the number of bytes that may still be read; it is reduced. */
 void fuzz_check_file(struct fs_tree *tree, fs_node_index index, struct fuzz_random *random,
                      uint64_t *budget);
-
-#endif

@@ -1,6 +1,5 @@
 /* Small trees for every kind of model that the runner supports, as inputs of fuzz_runner.c. */
-#ifndef GGUFS_TESTS_FUZZ_RUNNER_SEEDS_H
-#define GGUFS_TESTS_FUZZ_RUNNER_SEEDS_H
+#pragma once
 
 struct runner_seed {
     const char *name;
@@ -9,5 +8,3 @@ struct runner_seed {
 
 /* Each list ends with a seed without name. */
 extern const struct runner_seed runner_seeds[], runner_more_seeds[];
-
-#endif

@@ -19,8 +19,7 @@
  *   25 metadata above the limits of size    26 ZIP files with a model
  *   27 type ids of several programs         28 old models in parts: test_gguf_parts.c
  */
-#ifndef GGUFS_TESTS_HOSTILE_H
-#define GGUFS_TESTS_HOSTILE_H
+#pragma once
 
 #include "tests/unit/gguf/model_file.h"
 
@@ -75,5 +74,3 @@ struct model_bytes hostile_finish(struct gguf_writer *w);
 
 /* Start a file of version 3. */
 struct gguf_writer *hostile_open(void);
-
-#endif

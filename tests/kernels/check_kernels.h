@@ -1,6 +1,5 @@
 /* The checks of the kernel sets that lie in several files. */
-#ifndef GGUFS_TESTS_CHECK_KERNELS_H
-#define GGUFS_TESTS_CHECK_KERNELS_H
+#pragma once
 
 #include "dequant/types.h"
 
@@ -30,5 +29,3 @@ void check_run_set(size_t set, const char *name);
 
 /* Compare the kernels of statistics of a set with those without vectors, bit for bit. */
 void check_statistics_set(size_t set, const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* Memory between two inaccessible pages. */
-#ifndef GGUFS_TESTS_FENCED_H
-#define GGUFS_TESTS_FENCED_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ static inline struct fenced make_fenced(size_t n_bytes)
     }
     return (struct fenced){all + page, inner};
 }
-
-#endif

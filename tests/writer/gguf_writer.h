@@ -14,8 +14,7 @@
  *
  * Each writer belongs to one thread at a time. The format: ggml's docs/gguf.md.
  */
-#ifndef GGUFS_TESTS_GGUF_WRITER_H
-#define GGUFS_TESTS_GGUF_WRITER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -133,5 +132,3 @@ void gguf_writer_override_offset(struct gguf_writer *w, uint64_t offset);
 void gguf_writer_raw_info(struct gguf_writer *w, const void *bytes, size_t n_bytes);
 void gguf_writer_override_tensor_count(struct gguf_writer *w, uint64_t n_tensors);
 void gguf_writer_override_key_count(struct gguf_writer *w, uint64_t n_keys);
-
-#endif

@@ -3,8 +3,7 @@
  * machine: all random numbers are integers, and no floating-point result depends on how the
  * compiler arranges the operations.
  */
-#ifndef GGUFS_TESTS_RANDOM_WEIGHTS_H
-#define GGUFS_TESTS_RANDOM_WEIGHTS_H
+#pragma once
 
 #include "dequant/types.h"
 
@@ -25,5 +24,3 @@ struct sample_random {
  */
 void sample_fill_blocks(struct sample_random *r, const struct dequant_type *type,
                         unsigned char *blocks, size_t n_blocks, float mean, float std);
-
-#endif

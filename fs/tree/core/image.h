@@ -7,8 +7,7 @@
  * safetensors_header.h. They return 0, -ENOMEM, or -EOVERFLOW beyond 2^63 bytes. A finished image
  * never changes, and any thread may read it.
  */
-#ifndef GGUFS_FS_IMAGE_H
-#define GGUFS_FS_IMAGE_H
+#pragma once
 
 #include "fs/tree/core/interrupt.h"
 #include "gguf/model.h"
@@ -113,5 +112,3 @@ static inline ssize_t fs_image_read(const struct fs_image *image, uint64_t offse
 {
     return fs_image_read_interruptible(image, offset, length, NULL, out);
 }
-
-#endif

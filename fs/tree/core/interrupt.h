@@ -1,6 +1,5 @@
 /* Cancels a long computation, and follows its progress. */
-#ifndef GGUFS_FS_INTERRUPT_H
-#define GGUFS_FS_INTERRUPT_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -30,5 +29,3 @@ static inline bool fs_is_interrupted(const struct fs_interrupt *interrupt)
  */
 int fs_wait_for_change(pthread_cond_t *changed, pthread_mutex_t *lock,
                        const struct fs_interrupt *interrupt);
-
-#endif

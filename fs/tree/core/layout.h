@@ -1,6 +1,5 @@
 /* Makes the nodes of a model's tree from the table of views. */
-#ifndef GGUFS_FS_LAYOUT_H
-#define GGUFS_FS_LAYOUT_H
+#pragma once
 
 #include "fs/tree/core/view_row.h"
 
@@ -10,5 +9,3 @@
  */
 int fs_layout_add_nodes(const struct fs_table *table, const struct fs_tree *tree,
                         struct fs_nodes *nodes);
-
-#endif

@@ -1,6 +1,5 @@
 /* Turns names from a model into file names. */
-#ifndef GGUFS_FS_NAMES_H
-#define GGUFS_FS_NAMES_H
+#pragma once
 
 #include "gguf/support/strings.h"
 
@@ -16,5 +15,3 @@
  * whole name. Different names give different file names, except for long names with equal hashes.
  */
 void fs_name_escape(struct gguf_string name, const char *suffix, char file_name[FS_NAME_BYTES]);
-
-#endif

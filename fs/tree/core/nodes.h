@@ -2,8 +2,7 @@
  * The nodes of a tree: directories, files and symbolic links, without their contents. Add all
  * nodes, seal the list, then look names up. A sealed list never changes, so any thread may read it.
  */
-#ifndef GGUFS_FS_NODES_H
-#define GGUFS_FS_NODES_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -80,5 +79,3 @@ int fs_nodes_seal(struct fs_nodes *nodes, fs_node_index twins[2]);
 /* Return the child called `name`, or FS_NO_NODE if it is missing or the node is not a directory. */
 fs_node_index fs_nodes_find(const struct fs_nodes *nodes, fs_node_index directory,
                             const char *name);
-
-#endif

@@ -3,8 +3,7 @@
  * opener builds it while the others wait. Images that take long to build are kept when the file is
  * closed. Any thread may call these functions.
  */
-#ifndef GGUFS_FS_OPEN_IMAGES_H
-#define GGUFS_FS_OPEN_IMAGES_H
+#pragma once
 
 #include "fs/tree/core/image.h"
 #include "fs/tree/core/interrupt.h"
@@ -40,5 +39,3 @@ int fs_open_images_get(struct fs_open_images *images, fs_node_index node, fs_ima
                        const struct fs_image **image);
 
 void fs_open_images_put(struct fs_open_images *images, const struct fs_image *image);
-
-#endif

@@ -3,8 +3,7 @@
  * stands for one path per tensor. The placeholders of the table say what each stands for,
  * and how a subject's name becomes a file name.
  */
-#ifndef GGUFS_FS_PATHS_H
-#define GGUFS_FS_PATHS_H
+#pragma once
 
 #include "fs/tree/core/view_row.h"
 
@@ -27,5 +26,3 @@ const struct fs_subjects *fs_path_subjects(const struct fs_table *table, const c
  */
 void fs_path_expand(const struct fs_table *table, const char *path_template, size_t template_bytes,
                     const struct fs_tree *tree, const void *subject, char path[FS_PATH_BYTES]);
-
-#endif

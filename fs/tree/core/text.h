@@ -2,8 +2,7 @@
  * Texts: contents of files that a writer makes. A text is written when its file is opened, as a
  * whole, and is kept in memory while the file is open.
  */
-#ifndef GGUFS_FS_TEXT_H
-#define GGUFS_FS_TEXT_H
+#pragma once
 
 #include "fs/tree/core/image.h"
 #include "fs/tree/core/interrupt.h"
@@ -37,5 +36,3 @@ int fs_text_size(fs_text_writer *write, const struct fs_tree *tree, const void *
 /* Add a text to an image. Returns as fs_text_make() and fs_image_add(). */
 int fs_image_add_text(struct fs_image *image, fs_text_writer *write, const struct fs_tree *tree,
                       const void *subject, const struct fs_interrupt *interrupt);
-
-#endif

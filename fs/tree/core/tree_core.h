@@ -2,8 +2,7 @@
  * A tree of nodes, made from the rows of a table. This file knows no particular row; facts about
  * the model that rows need are in struct fs_facts.
  */
-#ifndef GGUFS_FS_TREE_CORE_H
-#define GGUFS_FS_TREE_CORE_H
+#pragma once
 
 #include "fs/tree/core/image.h"
 #include "fs/tree/core/interrupt.h"
@@ -71,5 +70,3 @@ int fs_tree_open(struct fs_tree *tree, fs_node_index node, const struct fs_inter
                  const struct fs_image **image);
 
 void fs_tree_close(struct fs_tree *tree, const struct fs_image *image);
-
-#endif

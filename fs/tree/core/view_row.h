@@ -2,8 +2,7 @@
  * The types of the table from which a tree is made: a row for every kind of file, directory and
  * link. The table itself is fs/tree/views/views.c.
  */
-#ifndef GGUFS_FS_VIEW_ROW_H
-#define GGUFS_FS_VIEW_ROW_H
+#pragma once
 
 #include "fs/tree/core/image.h"
 #include "fs/tree/core/interrupt.h"
@@ -94,5 +93,3 @@ struct fs_table {
     size_t n_placeholders;
     const struct fs_subjects *const *subjects; /* NULL-terminated; the first is the model */
 };
-
-#endif

@@ -11,8 +11,7 @@
  * stored element 1 i + 3 j, so the view reads a d b e c f. The second row alone has first = 3, size
  * {3} and stride {1}. Both rows in reverse order cannot be a view: strides are not negative.
  */
-#ifndef GGUFS_FS_ARRANGED_H
-#define GGUFS_FS_ARRANGED_H
+#pragma once
 
 #include "gguf/elements.h"
 #include "gguf/model.h"
@@ -69,5 +68,3 @@ bool fs_arranged_is_stored(const struct fs_arranged *arranged, uint64_t *offset)
  */
 int fs_arranged_read(const struct gguf_model *model, const struct fs_arranged *arranged,
                      uint64_t offset, size_t length, char *out);
-
-#endif

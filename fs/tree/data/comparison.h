@@ -1,6 +1,5 @@
 /* Compares the values of two tensors, on all processors. */
-#ifndef GGUFS_FS_COMPARISON_H
-#define GGUFS_FS_COMPARISON_H
+#pragma once
 
 #include "fs/tree/data/statistics_kernels.h"
 #include "gguf/model.h"
@@ -45,5 +44,3 @@ double fs_comparison_nmse(const struct fs_comparison *comparison);
 
 /* Return the cosine of the angle between the tensors; 1 if both are zero, 0 if one is. */
 double fs_comparison_cosine(const struct fs_comparison *comparison);
-
-#endif

@@ -1,6 +1,5 @@
 /* Reads equally spaced runs of elements of a tensor, for example parts of its rows. */
-#ifndef GGUFS_FS_ELEMENT_RUNS_H
-#define GGUFS_FS_ELEMENT_RUNS_H
+#pragma once
 
 #include "gguf/elements.h"
 
@@ -22,5 +21,3 @@ struct fs_element_runs {
  */
 int fs_element_runs_read(const struct gguf_elements *of, const struct fs_element_runs *runs,
                          char *out, uint64_t *end_offset);
-
-#endif

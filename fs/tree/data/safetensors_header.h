@@ -1,6 +1,5 @@
 /* The header of a safetensors file: https://github.com/huggingface/safetensors#format */
-#ifndef GGUFS_FS_SAFETENSORS_HEADER_H
-#define GGUFS_FS_SAFETENSORS_HEADER_H
+#pragma once
 
 #include "fs/tree/core/image.h"
 #include "fs/tree/core/text.h"
@@ -40,5 +39,3 @@ void fs_safetensors_write(fs_safetensors_list *list, const struct fs_tree *tree,
 int fs_safetensors_add_header(struct fs_image *image, fs_text_writer *write,
                               const struct fs_tree *tree, const void *subject,
                               const struct fs_interrupt *interrupt);
-
-#endif

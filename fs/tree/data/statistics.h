@@ -1,6 +1,5 @@
 /* Statistics of the values of a tensor, computed by all processors. */
-#ifndef GGUFS_FS_STATISTICS_H
-#define GGUFS_FS_STATISTICS_H
+#pragma once
 
 #include "fs/tree/core/interrupt.h"
 #include "gguf/model.h"
@@ -71,5 +70,3 @@ void fs_statistics_cache_free(struct fs_statistics_cache *cache);
  */
 int fs_statistics_cache_get(struct fs_statistics_cache *cache, const struct gguf_tensor *tensor,
                             const struct fs_interrupt *interrupt, struct fs_statistics *statistics);
-
-#endif

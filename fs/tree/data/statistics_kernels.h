@@ -4,8 +4,7 @@
  * computed in FS_STATISTICS_LANES parts, element i in part i % FS_STATISTICS_LANES, which are then
  * added in pairs, halving their number.
  */
-#ifndef GGUFS_FS_STATISTICS_KERNELS_H
-#define GGUFS_FS_STATISTICS_KERNELS_H
+#pragma once
 
 #include "dequant/sets.h"
 
@@ -66,5 +65,3 @@ extern const struct fs_statistics_kernels fs_statistics_kernel_sets[DEQUANT_SETS
 
 /* The kernels of the set that dequant_choose_kernels() chose. */
 const struct fs_statistics_kernels *fs_statistics_kernels(void);
-
-#endif

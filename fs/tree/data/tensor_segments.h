@@ -1,6 +1,5 @@
 /* Tensor data as segments of images. */
-#ifndef GGUFS_FS_TENSOR_SEGMENTS_H
-#define GGUFS_FS_TENSOR_SEGMENTS_H
+#pragma once
 
 #include "fs/tree/data/arranged.h"
 #include "gguf/elements.h"
@@ -23,5 +22,3 @@ int fs_image_add_elements(struct fs_image *image, const struct gguf_tensor *tens
  */
 int fs_image_add_arranged(struct fs_image *image, const struct fs_arrangement *arrangement,
                           const struct dequant_type *type);
-
-#endif

@@ -1,6 +1,5 @@
 /* Runs a function in several threads, or many items in order. */
-#ifndef GGUFS_FS_THREADS_H
-#define GGUFS_FS_THREADS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ struct fs_ordered_pipeline {
 
 /* Compute and finish all items in several threads. Returns 0, the error of finish(), or -ENOMEM. */
 int fs_ordered_pipeline_run(const struct fs_ordered_pipeline *work);
-
-#endif

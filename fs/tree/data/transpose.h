@@ -1,6 +1,5 @@
 /* Transposes matrices of numbers of 16 or 32 bits, in blocks that fit into vectors of 16 bytes. */
-#ifndef GGUFS_FS_TRANSPOSE_H
-#define GGUFS_FS_TRANSPOSE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -14,5 +13,3 @@ void fs_transpose16(const void *from, size_t from_pitch, void *to, size_t to_pit
 /* The same for numbers of 32 bits. */
 void fs_transpose32(const void *from, size_t from_pitch, void *to, size_t to_pitch, size_t n_rows,
                     size_t n_columns);
-
-#endif

@@ -2,8 +2,7 @@
  * Chat templates, as the file has them: tokenizer.chat_template, and tokenizer.chat_template.NAME
  * for special uses, for example tool calls.
  */
-#ifndef GGUFS_FS_CHAT_TEMPLATE_H
-#define GGUFS_FS_CHAT_TEMPLATE_H
+#pragma once
 
 #include "fs/tree/core/text.h"
 
@@ -20,5 +19,3 @@ struct gguf_string fs_chat_template_name(const void *key);
 
 /* Write the template of the key `subject`; NULL: the template without a name. */
 fs_text_writer fs_chat_template_write;
-
-#endif

@@ -2,8 +2,7 @@
  * The types of the tensors in model.gguf and split/, and the metadata that describe them. A tensor
  * whose type is not exported unchanged gets a type that llama.cpp loads.
  */
-#ifndef GGUFS_FS_EXPORT_H
-#define GGUFS_FS_EXPORT_H
+#pragma once
 
 #include "gguf/model.h"
 
@@ -62,5 +61,3 @@ struct gguf_value fs_export_value(const struct gguf_model *model, const struct f
 /* Get the size of a tensor's data in model.gguf, in bytes. Returns 0 or -EOVERFLOW. */
 int fs_export_bytes(const struct gguf_model *model, enum fs_export_choice choice, uint64_t index,
                     uint64_t *n_bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* Facts about a model that views need: made with the tree, constant after that. */
-#ifndef GGUFS_FS_FACTS_H
-#define GGUFS_FS_FACTS_H
+#pragma once
 
 #include "fs/tree/data/statistics.h"
 #include "fs/tree/facts/export.h"
@@ -82,5 +81,3 @@ struct gguf_pieces fs_tensor_pieces(const struct fs_tree *tree, const struct ggu
  */
 const struct dequant_type *fs_dtype_of(const struct fs_tree *tree,
                                        const struct gguf_tensor *tensor);
-
-#endif

@@ -1,6 +1,5 @@
 /* Splits a model into several files, as llama.cpp's gguf-split does. */
-#ifndef GGUFS_FS_SPLIT_H
-#define GGUFS_FS_SPLIT_H
+#pragma once
 
 #include "fs/tree/facts/export.h"
 #include "fs/tree/core/names.h"
@@ -31,5 +30,3 @@ int fs_split_plan(const struct gguf_model *model, enum fs_export_choice choice,
 /* Write the file name, "model-00001-of-00003.gguf" where `ending` is ".gguf". */
 void fs_split_name(const struct gguf_model *model, const struct fs_shard *shard, const char *ending,
                    char name[FS_NAME_BYTES]);
-
-#endif

@@ -4,8 +4,7 @@
  * or as checkpoints for images name them. NAME is the model's tensor that the pair describes or
  * changes.
  */
-#ifndef GGUFS_FS_TENSOR_PAIRS_H
-#define GGUFS_FS_TENSOR_PAIRS_H
+#pragma once
 
 #include "gguf/model.h"
 
@@ -53,5 +52,3 @@ const struct gguf_tensor *fs_other_half(const struct fs_tensor_pairs *pairs,
  * llama.cpp. Returns 0 if the shapes do not fit each other.
  */
 uint64_t fs_lora_rank(const struct gguf_tensor *a, const struct gguf_tensor *b);
-
-#endif

@@ -3,8 +3,7 @@
  * weights in safetensors files. A model has it if a row of hf_rows.h fits, and its tensors and keys
  * fit the row; else it has hf.unsupported.txt, which says why not.
  */
-#ifndef GGUFS_FS_HF_CHECKPOINT_H
-#define GGUFS_FS_HF_CHECKPOINT_H
+#pragma once
 
 #include "fs/tree/hf/hf_factors.h"
 #include "fs/tree/hf/hf_tensors.h"
@@ -58,5 +57,3 @@ fs_text_writer fs_hf_index_write;
 fs_text_writer fs_hf_unused_write;
 fs_text_writer fs_hf_unsupported_write;
 fs_view_builder fs_hf_weights_build;
-
-#endif

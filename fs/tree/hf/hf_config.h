@@ -2,8 +2,7 @@
  * config.json: tables of members and where their values come from, and the functions that write
  * members which no table can describe.
  */
-#ifndef GGUFS_FS_HF_CONFIG_H
-#define GGUFS_FS_HF_CONFIG_H
+#pragma once
 
 #include "fs/tree/hf/hf_factors.h"
 #include "fs/tree/hf/hf_model.h"
@@ -128,5 +127,3 @@ fs_hf_member_writer fs_hf_write_attention_scale;
 fs_hf_member_writer fs_hf_write_layers_with;
 fs_hf_member_writer fs_hf_write_rows;    /* the number of rows of tensors `key`, if any */
 fs_hf_member_writer fs_hf_write_largest; /* the largest number of the array `key` */
-
-#endif

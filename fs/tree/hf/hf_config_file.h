@@ -1,6 +1,5 @@
 /* config.json and generation_config.json. */
-#ifndef GGUFS_FS_HF_CONFIG_FILE_H
-#define GGUFS_FS_HF_CONFIG_FILE_H
+#pragma once
 
 #include "fs/tree/hf/hf_rows.h"
 
@@ -22,5 +21,3 @@ bool fs_hf_row_reads(const struct fs_hf_row *row, const char *key);
 
 /* Write generation_config.json. */
 void fs_hf_write_generation_config(struct fs_hf_config *config);
-
-#endif

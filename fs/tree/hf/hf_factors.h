@@ -2,8 +2,7 @@
  * The factors of rotations: the only tensor data in config.json. They are kept once they have been
  * read, so that the text never changes.
  */
-#ifndef GGUFS_FS_HF_FACTORS_H
-#define GGUFS_FS_HF_FACTORS_H
+#pragma once
 
 #include "fs/tree/hf/hf_model.h"
 
@@ -47,5 +46,3 @@ const struct fs_hf_factors *fs_hf_factors_of(const struct fs_hf_all_factors *all
 
 /* Return the most bytes by which reading the factors can make config.json longer. */
 size_t fs_hf_factors_text_bytes(const struct fs_hf_all_factors *all);
-
-#endif

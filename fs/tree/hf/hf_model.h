@@ -1,7 +1,6 @@
 /* The facts of a model that the rows of the checkpoint use: keys of its architecture, and tensors
  * by name. */
-#ifndef GGUFS_FS_HF_MODEL_H
-#define GGUFS_FS_HF_MODEL_H
+#pragma once
 
 #include "gguf/model.h"
 #include "gguf/models/models.h"
@@ -91,5 +90,3 @@ uint64_t fs_hf_n_layer(const struct fs_hf_model *hf);
  */
 int fs_hf_add_line(struct gguf_buffer *lines, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-#endif

@@ -2,8 +2,7 @@
  * Checks that layers have all required tensors: transformers fills weights that a checkpoint lacks
  * with random numbers.
  */
-#ifndef GGUFS_FS_HF_NEEDS_H
-#define GGUFS_FS_HF_NEEDS_H
+#pragma once
 
 #include "fs/tree/hf/hf_model.h"
 #include "fs/tree/hf/hf_rows.h"
@@ -48,5 +47,3 @@ int fs_hf_check_experts(const struct fs_hf_model *hf, const struct gguf_tensor *
 
 /* Add a line for everything that is missing. Returns 0 or -ENOMEM. */
 int fs_hf_check_needs(const struct fs_hf_presence *presence, struct gguf_buffer *obstacles);
-
-#endif

@@ -1,6 +1,5 @@
 /* Tensors of the checkpoint as arrangements of elements of the model's tensors. */
-#ifndef GGUFS_FS_HF_PIECES_H
-#define GGUFS_FS_HF_PIECES_H
+#pragma once
 
 #include "fs/tree/data/arranged.h"
 #include "gguf/models/orders.h"
@@ -28,5 +27,3 @@ struct fs_hf_arranged {
  */
 int fs_hf_arrange(enum gguf_order order, const struct gguf_order_sizes *sizes,
                   const struct fs_hf_part parts[2], uint64_t index, struct fs_hf_arranged *out);
-
-#endif

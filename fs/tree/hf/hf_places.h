@@ -1,6 +1,5 @@
 /* The places of a model's tensors in the checkpoint: by their names, as rules of the row say. */
-#ifndef GGUFS_FS_HF_PLACES_H
-#define GGUFS_FS_HF_PLACES_H
+#pragma once
 
 #include "fs/tree/hf/hf_needs.h"
 
@@ -26,5 +25,3 @@ bool fs_hf_is_in_layer(struct gguf_string name, uint64_t *layer);
 bool fs_hf_has_place(const struct fs_hf_presence *presence, const struct gguf_tensor *tensor,
                      const struct fs_hf_place *place, struct gguf_buffer *unused,
                      struct gguf_buffer *obstacles, int *result);
-
-#endif

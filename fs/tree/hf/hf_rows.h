@@ -6,8 +6,7 @@
  * Names and meanings on the side of GGUF follow llama.cpp's gguf-py/gguf/tensor_mapping.py and
  * conversion/; those on the other side follow the models and configurations of transformers 5.
  */
-#ifndef GGUFS_FS_HF_ROWS_H
-#define GGUFS_FS_HF_ROWS_H
+#pragma once
 
 #include "fs/tree/hf/hf_config.h"
 #include "fs/tree/hf/hf_model.h"
@@ -110,5 +109,3 @@ extern const struct fs_hf_entry fs_hf_sizes[];
 extern const struct fs_hf_entry fs_hf_moe_sizes[];
 extern const struct fs_hf_entry fs_hf_hybrid_sizes[];
 extern const struct fs_hf_entry fs_hf_routed_config[]; /* n_routed_experts … */
-
-#endif

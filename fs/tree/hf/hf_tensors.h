@@ -1,6 +1,5 @@
 /* The tensors of the checkpoint, and how each is made from tensors of the file. */
-#ifndef GGUFS_FS_HF_TENSORS_H
-#define GGUFS_FS_HF_TENSORS_H
+#pragma once
 
 #include "fs/tree/hf/hf_pieces.h"
 #include "fs/tree/hf/hf_rows.h"
@@ -41,5 +40,3 @@ void fs_hf_tensor_write_name(const struct fs_hf_tensor *tensor, char name[GGUF_N
 /* Get the shape and one of the arrangements. Returns 0 or -EINVAL. */
 int fs_hf_tensor_arrange(const struct fs_hf_model *hf, const struct fs_hf_tensor *tensor,
                          uint64_t piece, struct fs_hf_arranged *out);
-
-#endif

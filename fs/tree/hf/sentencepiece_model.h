@@ -3,8 +3,7 @@
  * tokenizers of transformers 4, and llama.cpp's converter. Source: sentencepiece_model.proto in
  * https://github.com/google/sentencepiece, src, encoded as Protocol Buffers 2.
  */
-#ifndef GGUFS_FS_SENTENCEPIECE_MODEL_H
-#define GGUFS_FS_SENTENCEPIECE_MODEL_H
+#pragma once
 
 #include "fs/tree/core/text.h"
 
@@ -14,5 +13,3 @@
 bool fs_sentencepiece_applies(const struct fs_tree *tree, const void *subject);
 
 fs_text_writer fs_sentencepiece_write;
-
-#endif

@@ -3,8 +3,7 @@
  * transformers read: https://huggingface.co/docs/tokenizers. They give the same tokens as ggufs-run
  * and llama.cpp.
  */
-#ifndef GGUFS_FS_TOKENIZER_JSON_H
-#define GGUFS_FS_TOKENIZER_JSON_H
+#pragma once
 
 #include "fs/tree/core/text.h"
 
@@ -22,5 +21,3 @@ bool fs_tokenizer_template_applies(const struct fs_tree *tree, const void *subje
 fs_text_writer fs_tokenizer_json_write;
 fs_text_writer fs_tokenizer_config_write;
 fs_text_writer fs_special_tokens_map_write;
-
-#endif

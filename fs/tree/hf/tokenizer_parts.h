@@ -1,6 +1,5 @@
 /* Parts of the JSON that Hugging Face's tokenizers read. The vocabulary must be loaded. */
-#ifndef GGUFS_FS_TOKENIZER_PARTS_H
-#define GGUFS_FS_TOKENIZER_PARTS_H
+#pragma once
 
 #include "fs/tree/hf/vocabulary_index.h"
 #include "fs/tree/output/sink.h"
@@ -41,5 +40,3 @@ void fs_tokenizer_write_pipeline(const struct fs_vocabulary *vocabulary, struct 
 
 /* Write the value of "model", with the vocabulary and the merges. */
 void fs_tokenizer_write_model(const struct fs_vocabulary *vocabulary, struct fs_sink *sink);
-
-#endif

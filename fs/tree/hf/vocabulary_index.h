@@ -2,8 +2,7 @@
  * The model's vocabulary, for the files that describe its tokenizer. Made with the tree; the index
  * of the tokens, about 30 bytes for each, is made when a file is first read.
  */
-#ifndef GGUFS_FS_VOCABULARY_INDEX_H
-#define GGUFS_FS_VOCABULARY_INDEX_H
+#pragma once
 
 #include "fs/tree/hf/vocabulary_keys.h"
 
@@ -30,5 +29,3 @@ static inline struct gguf_string fs_vocabulary_text(const struct fs_vocabulary *
 
 /* Return the first token with that text, or GGUF_NO_TOKEN. */
 int32_t fs_vocabulary_find(const struct fs_vocabulary *vocabulary, struct gguf_string text);
-
-#endif

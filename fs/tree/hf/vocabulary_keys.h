@@ -1,6 +1,5 @@
 /* The vocabulary of a model: what its keys say, and the index of its tokens. */
-#ifndef GGUFS_FS_VOCABULARY_KEYS_H
-#define GGUFS_FS_VOCABULARY_KEYS_H
+#pragma once
 
 #include "gguf/model.h"
 #include "gguf/models/special_ids.h"
@@ -85,5 +84,3 @@ void fs_vocabulary_read_keys(struct fs_vocabulary *vocabulary);
 
 /* Fill in the ids of special tokens. `end_of_text` is the token <|endoftext|>, or GGUF_NO_TOKEN. */
 void fs_vocabulary_read_ids(struct fs_vocabulary *vocabulary, int32_t end_of_text);
-
-#endif

@@ -1,6 +1,5 @@
 /* Names and tokens inside a line of text. */
-#ifndef GGUFS_FS_ESCAPED_TEXT_H
-#define GGUFS_FS_ESCAPED_TEXT_H
+#pragma once
 
 #include "fs/tree/output/sink.h"
 
@@ -12,5 +11,3 @@
  */
 void fs_escaped_write(struct fs_sink *sink, const char *bytes, size_t length,
                       bool is_backslash_escaped);
-
-#endif

@@ -1,6 +1,5 @@
 /* The elements of a GGUF file of version 3 in little-endian order. */
-#ifndef GGUFS_FS_GGUF_BYTES_H
-#define GGUFS_FS_GGUF_BYTES_H
+#pragma once
 
 #include "fs/tree/output/sink.h"
 #include "gguf/values.h"
@@ -15,5 +14,3 @@ void fs_gguf_string(struct fs_sink *sink, struct gguf_string string);
 
 /* Write a value that is neither a string nor an array. */
 void fs_gguf_scalar(struct fs_sink *sink, const struct gguf_value *value);
-
-#endif

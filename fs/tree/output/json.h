@@ -3,8 +3,7 @@
  * '.' or an 'e' so that they stay floats; NaN and infinities are null. Bytes that are not UTF-8
  * become the lone surrogates \udc80 to \udcff, as in Python's surrogateescape.
  */
-#ifndef GGUFS_FS_JSON_H
-#define GGUFS_FS_JSON_H
+#pragma once
 
 #include "fs/tree/output/sink.h"
 #include "gguf/support/strings.h"
@@ -41,5 +40,3 @@ void fs_json_begin(struct fs_sink *sink, const char *name, const char *text);
 /* Write a member that is a text or NULL, or an integer, after a comma. */
 void fs_json_text_member(struct fs_sink *sink, const char *name, const char *text);
 void fs_json_count(struct fs_sink *sink, const char *name, uint64_t count);
-
-#endif

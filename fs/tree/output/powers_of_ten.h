@@ -1,6 +1,5 @@
 /* Powers of ten to 128 bits, for the shortest decimals of floating-point numbers. */
-#ifndef GGUFS_FS_POWERS_OF_TEN_H
-#define GGUFS_FS_POWERS_OF_TEN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ struct fs_power_of_ten {
  * about a millisecond. Any thread may call this.
  */
 struct fs_power_of_ten fs_power_of_ten(int k);
-
-#endif

@@ -1,6 +1,5 @@
 /* Numbers as decimal text. */
-#ifndef GGUFS_FS_SHORTEST_H
-#define GGUFS_FS_SHORTEST_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ unsigned fs_count_digits(uint64_t number);
  */
 size_t fs_write_float(float value, char *out);
 size_t fs_write_double(double value, char *out);
-
-#endif

@@ -3,8 +3,7 @@
  * an array of the caller, in a buffer that grows, or nowhere, so that one writer gives both a text
  * and its size.
  */
-#ifndef GGUFS_FS_SINK_H
-#define GGUFS_FS_SINK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,5 +75,3 @@ void fs_sink_unsigned(struct fs_sink *sink, uint64_t number);
 /* Write like printf(), but at most 1023 bytes: what is longer is cut. */
 void fs_sink_print(struct fs_sink *sink, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-#endif

@@ -1,6 +1,5 @@
 /* Writes metadata values: as JSON text, or as bytes of a GGUF file. */
-#ifndef GGUFS_FS_VALUE_WRITER_H
-#define GGUFS_FS_VALUE_WRITER_H
+#pragma once
 
 #include "fs/tree/output/sink.h"
 #include "gguf/values.h"
@@ -13,5 +12,3 @@ void fs_json_value(struct fs_sink *sink, const struct gguf_value *value);
  * regardless of the encoding of the source.
  */
 void fs_gguf_value(struct fs_sink *sink, const struct gguf_value *value);
-
-#endif

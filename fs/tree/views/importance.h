@@ -4,8 +4,7 @@
  * inputs, NAME.counts: one number for all, or one for each matrix (expert). Source:
  * IMatrixCollector::save_imatrix() in tools/imatrix/imatrix.cpp of llama.cpp.
  */
-#ifndef GGUFS_FS_IMPORTANCE_H
-#define GGUFS_FS_IMPORTANCE_H
+#pragma once
 
 #include "fs/tree/core/view_row.h"
 #include "fs/tree/core/interrupt.h"
@@ -36,5 +35,3 @@ static inline float fs_importance(float sum, float count, float without_inputs)
  */
 int fs_importance_read(const struct gguf_model *model, const struct gguf_tensor *sums,
                        const struct gguf_tensor *counts, uint64_t offset, size_t length, char *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* The part of a summary that depends on the kind of file. */
-#ifndef GGUFS_FS_KIND_LINES_H
-#define GGUFS_FS_KIND_LINES_H
+#pragma once
 
 #include "fs/tree/views/summary_values.h"
 #include "gguf/models/kinds.h"
@@ -16,5 +15,3 @@ void fs_kind_write(const struct fs_summary *summary, const struct gguf_kind_foun
  * its name, without the architecture.
  */
 void fs_kind_lines_write(const struct fs_summary *summary, enum gguf_kind_id kind);
-
-#endif

@@ -1,6 +1,5 @@
 /* The memory that it takes to run a language model: arithmetic from its keys and tensors. */
-#ifndef GGUFS_FS_MEMORY_LINES_H
-#define GGUFS_FS_MEMORY_LINES_H
+#pragma once
 
 #include "fs/tree/views/summary_values.h"
 #include "gguf/models/memory.h"
@@ -33,5 +32,3 @@ bool fs_memory_compute(const struct fs_tree *tree, const struct fs_cache_choice 
 
 /* Write the lines of a summary about it: weights, cache, memory, one token. */
 void fs_memory_write(const struct fs_summary *summary);
-
-#endif

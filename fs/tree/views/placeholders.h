@@ -1,6 +1,5 @@
 /* The placeholders of path templates, and what they stand for. */
-#ifndef GGUFS_FS_PLACEHOLDERS_H
-#define GGUFS_FS_PLACEHOLDERS_H
+#pragma once
 
 #include "fs/tree/core/paths.h"
 #include "gguf/model.h"
@@ -16,5 +15,3 @@ extern const struct fs_subjects *const fs_subjects[];
 
 /* Return true if the template gives a path for each tensor. */
 bool fs_path_is_of_tensor(const struct fs_table *table, const char *path_template);
-
-#endif

@@ -1,6 +1,5 @@
 /* A summary: its lines as text for a terminal, or the same facts as members of a JSON object. */
-#ifndef GGUFS_FS_SUMMARY_VALUES_H
-#define GGUFS_FS_SUMMARY_VALUES_H
+#pragma once
 
 #include "fs/tree/output/sink.h"
 #include "gguf/model.h"
@@ -68,5 +67,3 @@ void fs_summary_value(const struct fs_summary *summary, const struct gguf_value 
 
 /* Return true if a value is worth a line: it is neither 0 nor empty, nor an array of arrays. */
 bool fs_summary_shows(const struct gguf_value *value);
-
-#endif

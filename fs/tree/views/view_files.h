@@ -2,8 +2,7 @@
  * The files of the tree, for the rows of views.c: a writer or a builder for each, and whether a
  * subject has it. The source file has the name of the file that it makes, or of their kind.
  */
-#ifndef GGUFS_FS_VIEW_FILES_H
-#define GGUFS_FS_VIEW_FILES_H
+#pragma once
 
 #include "fs/tree/core/view_row.h"
 #include "fs/tree/data/statistics.h"
@@ -118,5 +117,3 @@ const char *fs_safetensors_obstacle(const struct fs_tree *tree);
  */
 fs_view_builder fs_checksums_build;
 fs_view_size fs_checksums_size;
-
-#endif

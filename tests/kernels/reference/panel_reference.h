@@ -2,8 +2,7 @@
  * The reference of the kernels' integer products, in portable C, as dequant/forms.h defines them.
  * dequant/products.h describes the parameters.
  */
-#ifndef GGUFS_TESTS_PANEL_REFERENCE_H
-#define GGUFS_TESTS_PANEL_REFERENCE_H
+#pragma once
 
 #include "dequant/types.h"
 
@@ -47,5 +46,3 @@ void reference_quantize_column(const struct dequant_form *form, const float *x, 
 
 void reference_unpack(const struct dequant_type *type, const uint8_t *rows, size_t row_bytes,
                       size_t n_rows, size_t n_elements, size_t index, struct dequant_panel *panel);
-
-#endif

@@ -1,6 +1,5 @@
 /* Setting single values of a panel, for the reference unpackers. */
-#ifndef GGUFS_TESTS_PANEL_SET_H
-#define GGUFS_TESTS_PANEL_SET_H
+#pragma once
 
 #include "dequant/forms.h"
 
@@ -46,5 +45,3 @@ static inline const void *panel_block(const void *rows, size_t row_bytes, size_t
         for (size_t row = 0; row < DEQUANT_PANEL_ROWS; row++)                                      \
             type##_row((const void *)(blocks + row * row_bytes), row, panel);                      \
     }
-
-#endif

@@ -1,6 +1,5 @@
 /* Pseudo-random blocks of every type, and the hashes of their decoded values. */
-#ifndef GGUFS_TESTS_RANDOM_BLOCKS_H
-#define GGUFS_TESTS_RANDOM_BLOCKS_H
+#pragma once
 
 #include "dequant/types.h"
 
@@ -83,5 +82,3 @@ void make_data(const struct expectation *e, uint8_t *to, size_t row_elements, si
 
 /* Set the f16 scales of a block to these bits. Does nothing for types with other scales. */
 void set_scales(const struct expectation *e, uint8_t *block, const uint16_t halves[2]);
-
-#endif

@@ -1,6 +1,5 @@
 /* Random floats, the same on every run, and a measure of error. */
-#ifndef GGUFS_TESTS_RANDOM_FLOATS_H
-#define GGUFS_TESTS_RANDOM_FLOATS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -10,5 +9,3 @@ void random_floats(uint32_t *seed, float low, float high, float *out, size_t n);
 
 /* Return Σ (found - expected)² / Σ expected². */
 double error_of(const float *found, const double *expected, size_t n);
-
-#endif

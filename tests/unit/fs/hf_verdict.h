@@ -1,6 +1,5 @@
 /* Decides if a model has hf/, without making its tree, and if the runner runs it. */
-#ifndef GGUFS_TESTS_HF_VERDICT_H
-#define GGUFS_TESTS_HF_VERDICT_H
+#pragma once
 
 #include "gguf/model.h"
 #include "tests/unit/runner/tree_copy.h"
@@ -20,5 +19,3 @@ void hf_verdict_kind(struct gguf_string name, char kind[HF_VERDICT_BYTES]);
 
 /* Call `check` for each model of fixtures/archs; skip the test if there are none. */
 void hf_verdict_fixtures(void (*check)(const char *name, const struct gguf_model *model));
-
-#endif

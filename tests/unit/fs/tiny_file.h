@@ -1,6 +1,5 @@
 /* GGUF files with the tiny models of tests/unit/runner/tiny_models.h, for hf/. */
-#ifndef GGUFS_TESTS_TINY_FILE_H
-#define GGUFS_TESTS_TINY_FILE_H
+#pragma once
 
 #include "tests/unit/gguf/model_file.h"
 #include "tests/unit/runner/tiny_models.h"
@@ -34,5 +33,3 @@ struct gguf_writer *tiny_file_begin(const struct tiny_model *tiny, const char *l
 
 /* Add a tensor of zeros. Unused dimensions are 0. */
 void tiny_file_add(struct gguf_writer *w, const char *name, const uint64_t ne[4]);
-
-#endif

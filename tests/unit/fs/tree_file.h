@@ -1,6 +1,5 @@
 /* Reads whole files of a tree. A function that cannot do its task fails the test. */
-#ifndef GGUFS_TESTS_TREE_FILE_H
-#define GGUFS_TESTS_TREE_FILE_H
+#pragma once
 
 #include "fs/tree/tree.h"
 
@@ -31,5 +30,3 @@ void tree_file_expect_slices(struct fs_tree *tree, const char *path, size_t n_sl
  */
 struct cJSON;
 struct cJSON *tree_file_parse(const struct tree_file *file);
-
-#endif

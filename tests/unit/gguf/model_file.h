@@ -2,8 +2,7 @@
  * Model files for tests: made in memory and opened as /proc/self/fd/N, so that no files are left
  * behind. A function that cannot do its task fails the test.
  */
-#ifndef GGUFS_TESTS_MODEL_FILE_H
-#define GGUFS_TESTS_MODEL_FILE_H
+#pragma once
 
 #include "tests/writer/gguf_writer.h"
 #include "gguf/model.h"
@@ -81,5 +80,3 @@ size_t model_file_next_damage(size_t at);
 
 /* Return the next pseudo-random number and advance the state. */
 uint64_t model_file_random(uint64_t *state);
-
-#endif

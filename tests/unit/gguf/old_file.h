@@ -2,8 +2,7 @@
  * Small complete files in formats from before GGUF, made in memory. Tensor names come from
  * gguf/legacy/families.h; everything else is independent of the code under test.
  */
-#ifndef GGUFS_TESTS_OLD_FILE_H
-#define GGUFS_TESTS_OLD_FILE_H
+#pragma once
 
 #include "tests/unit/gguf/model_file.h"
 
@@ -46,5 +45,3 @@ struct model_bytes old_file_make_part(uint32_t n_parts, uint32_t part);
 /* Make a file of rwkv.cpp. `architecture` is "4", "5.1", "5.2", "6" or "7". */
 struct model_bytes old_file_make_rwkv(uint32_t version, const char *architecture, uint32_t type,
                                       uint32_t block_bytes);
-
-#endif

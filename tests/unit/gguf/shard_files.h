@@ -1,6 +1,5 @@
 /* Folders with a set of shards, valid unless a test changes them. */
-#ifndef GGUFS_TESTS_SHARD_FILES_H
-#define GGUFS_TESTS_SHARD_FILES_H
+#pragma once
 
 #include "tests/unit/gguf/model_file.h"
 
@@ -32,5 +31,3 @@ void shard_files_make(char folder[SHARD_PATH_BYTES]);
 
 /* Remove the folder and its files. */
 void shard_files_remove(const char *folder);
-
-#endif

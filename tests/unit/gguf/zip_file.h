@@ -2,8 +2,7 @@
  * ZIP files with one stored member, made in memory, and the offsets of their fields.
  * tests/mount/tree/test_ranges.py makes its files with Python's zipfile.
  */
-#ifndef GGUFS_TESTS_ZIP_FILE_H
-#define GGUFS_TESTS_ZIP_FILE_H
+#pragma once
 
 #include "tests/unit/gguf/model_file.h"
 
@@ -26,5 +25,3 @@ enum {
  * if memory is short.
  */
 struct model_bytes zip_file_make(struct model_bytes model, size_t n_before, bool is_zip64);
-
-#endif

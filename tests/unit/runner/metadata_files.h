@@ -1,6 +1,5 @@
 /* Metadata for tests: one JSON object, stored as the files metadata/<key>.json of a tree. */
-#ifndef GGUFS_TESTS_METADATA_FILES_H
-#define GGUFS_TESTS_METADATA_FILES_H
+#pragma once
 
 #include "contrib/runner/tree/open_tree.h"
 
@@ -19,5 +18,3 @@ void metadata_files_remove(int root);
 
 /* Open the tree at `path`, which run_tree_close() closes. On failure nothing is left open. */
 int run_tree_open(const char *path, struct run_tree *tree, struct run_failure *failure);
-
-#endif

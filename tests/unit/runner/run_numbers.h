@@ -1,6 +1,5 @@
 /* Random numbers for the tests of the runner, and comparisons with a reference in double. */
-#ifndef GGUFS_TESTS_RUN_NUMBERS_H
-#define GGUFS_TESTS_RUN_NUMBERS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ float numbers_as_f16(float x);
 
 /* Compute rows [n_rows][width] · x in double. */
 void numbers_multiply(const float *rows, size_t n_rows, size_t width, const double *x, double *out);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Small trees for the tests of the runner: files in a temporary directory, as in a mount of ggufs.
  */
-#ifndef GGUFS_TESTS_RUN_TREE_FILES_H
-#define GGUFS_TESTS_RUN_TREE_FILES_H
+#pragma once
 
 #include "contrib/runner/engine/loader.h"
 #include "contrib/runner/engine/pass.h"
@@ -77,5 +76,3 @@ struct run_part {
 
 void run_part_open(const struct run_files *files, struct run_part *part);
 void run_part_close(struct run_part *part);
-
-#endif

@@ -2,8 +2,7 @@
  * Tokenizers for tests, from metadata written in the test or from the fixtures. A function that
  * cannot do its task fails the test.
  */
-#ifndef GGUFS_TESTS_RUN_VOCABULARIES_H
-#define GGUFS_TESTS_RUN_VOCABULARIES_H
+#pragma once
 
 #include "contrib/runner/tokenizer/tokenizer.h"
 
@@ -36,5 +35,3 @@ void vocabulary_expect_ids(const struct run_tokenizer *tokenizer, const char *te
 
 /* Return true if the pieces of the text's ids give the text. */
 bool vocabulary_is_kept(const struct run_tokenizer *tokenizer, const char *text, size_t length);
-
-#endif

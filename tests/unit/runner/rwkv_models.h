@@ -1,6 +1,5 @@
 /* Small RWKV models with random weights, in all versions, as GGUF files. */
-#ifndef GGUFS_TESTS_RWKV_MODELS_H
-#define GGUFS_TESTS_RWKV_MODELS_H
+#pragma once
 
 #include "tests/writer/gguf_writer.h"
 
@@ -30,5 +29,3 @@ struct gguf_writer *rwkv_model_write(enum rwkv_model model, uint32_t head_size, 
  * layers.
  */
 void rwkv_model_each(enum rwkv_model model, void (*each)(void *user, const char *name), void *user);
-
-#endif

@@ -2,8 +2,7 @@
  * Checks of the thread pool of the runner. They do not need Criterion, which does not start under
  * ThreadSanitizer: tests/threads/check_thread_pool.c runs them alone.
  */
-#ifndef GGUFS_TESTS_THREAD_POOL_CHECKS_H
-#define GGUFS_TESTS_THREAD_POOL_CHECKS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ void thread_pool_begin_test(void);
 
 extern const struct thread_pool_check thread_pool_checks[];
 extern const size_t thread_pool_check_count;
-
-#endif

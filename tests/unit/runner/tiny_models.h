@@ -2,8 +2,7 @@
  * Tiny models of every row of gguf/models/, made from its lists: all tensors that the lists name,
  * with shapes by name, and keys with values that are not the defaults.
  */
-#ifndef GGUFS_TESTS_TINY_MODELS_H
-#define GGUFS_TESTS_TINY_MODELS_H
+#pragma once
 
 #include "gguf/models/models.h"
 #include "tests/unit/runner/run_tree_files.h"
@@ -55,5 +54,3 @@ void tiny_write(const struct run_files *files, const struct tiny_tensor *tensor,
 
 /* Make a tree with the model, which run_files_remove() removes. */
 void tiny_model_write(const struct tiny_model *model, struct run_files *files);
-
-#endif

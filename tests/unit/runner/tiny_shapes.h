@@ -1,6 +1,5 @@
 /* The shapes of the tensors of tiny models, see tiny_models.h. */
-#ifndef GGUFS_TESTS_TINY_SHAPES_H
-#define GGUFS_TESTS_TINY_SHAPES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ bool tiny_is_of(const char *architecture, const char *pattern);
 
 /* Set the dimensions of a tensor, whose name has no ".weight". Unused ones stay as they are. */
 void tiny_set_shape(const char *architecture, const char *name, uint64_t ne[4]);
-
-#endif

@@ -2,8 +2,7 @@
  * A copy of a model's tree in a temporary directory, with the files that the runner reads. A
  * function that cannot do its task fails the test.
  */
-#ifndef GGUFS_TESTS_TREE_COPY_H
-#define GGUFS_TESTS_TREE_COPY_H
+#pragma once
 
 #include "contrib/runner/tree/open_tree.h"
 #include "gguf/model.h"
@@ -25,5 +24,3 @@ struct run_tree tree_copy_open(const struct tree_copy *copy);
  */
 void tree_copy_hide(const struct tree_copy *copy, const char *tensor, const char *other);
 void tree_copy_restore(const struct tree_copy *copy, const char *tensor);
-
-#endif

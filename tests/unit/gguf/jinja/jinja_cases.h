@@ -1,7 +1,6 @@
 /* Tables of small templates with the results that jinja2 3.1 gives in the environment of
  * transformers. */
-#ifndef GGUFS_TESTS_JINJA_CASES_H
-#define GGUFS_TESTS_JINJA_CASES_H
+#pragma once
 
 #include "gguf/jinja/jinja.h"
 
@@ -25,5 +24,3 @@ void jinja_check_errors(const struct jinja_case *cases);
  */
 char *jinja_render_with(const char *source, const struct jinja_argument *arguments,
                         size_t n_arguments, bool continues);
-
-#endif
