@@ -26,6 +26,8 @@ static struct value lookup(struct run *r, struct value name)
     global = jinja_find_builtin(JINJA_GLOBAL, name.text);
     if (jinja_is(name.text, "self")) /* has the blocks of the template; there are none */
         return (struct value){.type = JINJA_NAMESPACE, .dict = jinja_new_dict(r)};
+    if (jinja_is(name.text, "cycler joiner lipsum"))
+        jinja_fail(r, "the function %.*s" JINJA_NOT_IMPLEMENTED, JINJA_SHORT(name.text));
     return global ? jinja_function(r, global, jinja_absent)
                   : jinja_undefined(r, jinja_absent, name);
 }

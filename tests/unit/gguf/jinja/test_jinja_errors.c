@@ -99,6 +99,8 @@ Test(jinja_errors, name_the_reason)
         {"{{ \"%d\" % \"a\" }}", "%d format: a real number is required, not str", 0},
         {"{{ \"%s %s\" % \"a\" }}", "not enough arguments for format string", 0},
         {"{{ \"%s\" % (1, 2) }}", "not all arguments converted during string formatting", 0},
+        {"{{ joiner is defined }}", "the function joiner is not implemented; --chat-template NAME", 0},
+        {"{% set cycler = 1 %}{{ cycler is defined }}{{ lipsum() }}", "the function lipsum", 0},
         {"{{ \"%z\" % 1 }}", "the format '%z' is not implemented; --chat-template NAME", 0},
         {"{{ \"%(a)s\" % d }}", "the format '%(a)s' is not implemented", 0},
         {"{{ \"%+d\" % 5 }}", "the format '%+d' is not implemented", 0},
