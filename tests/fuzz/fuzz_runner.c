@@ -362,23 +362,23 @@ static void run_model(struct run_engine *engine, struct fuzz_random random)
 static void show(const struct run_tokenizer *tokenizer, const struct run_ids *ids)
 {
     struct run_utf8_stream stream = {0};
-    const char *out;
+    struct gguf_buffer out = {0};
     size_t length;
 
-    run_utf8_begin(&stream, true);
     for (size_t i = 0; i < ids->n; i++) {
         FUZZ_CHECK(ids->list[i] >= 0 && (size_t)ids->list[i] < run_tokenizer_size(tokenizer),
                    "token %zu: id %d, but the vocabulary has %zu", i, ids->list[i],
                    run_tokenizer_size(tokenizer));
         FUZZ_CHECK(run_tokenizer_piece(tokenizer, ids->list[i], &length), "a token has no piece");
-        FUZZ_CHECK(run_tokenizer_show(tokenizer, ids->list[i], i % 2, &stream, &out, &length) ==
-                           0 &&
-                       fuzz_is_utf8(out, length),
+        out.length = 0;
+        FUZZ_CHECK(run_tokenizer_show(tokenizer, ids->list[i], i % 2, &stream, &out) == 0 &&
+                       fuzz_is_utf8(out.bytes, out.length),
                    "token %zu is not shown as UTF-8", i);
     }
-    FUZZ_CHECK(run_utf8_end(&stream, &out, &length) == 0 && fuzz_is_utf8(out, length),
+    out.length = 0;
+    FUZZ_CHECK(run_utf8_end(&stream, &out) == 0 && fuzz_is_utf8(out.bytes, out.length),
                "the end of the stream is not shown as UTF-8");
-    run_utf8_free(&stream);
+    gguf_buffer_free(&out);
 }
 
 static void tokenize(const struct run_tokenizer *tokenizer, const char *text, size_t length)

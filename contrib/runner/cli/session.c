@@ -10,7 +10,6 @@
 #include "contrib/runner/compute/multiply.h"
 #include "contrib/runner/compute/thread_pool.h"
 #include "contrib/runner/engine/architectures.h"
-#include "contrib/runner/tokenizer/pre_tokenizer.h"
 #include "contrib/runner/tokenizer/token_vocabulary.h"
 #include "gguf/models/models.h"
 #include "gguf/support/arrays.h"
@@ -300,7 +299,6 @@ static int confine(const struct run_options *options)
 
     if (!options->is_confined)
         return EX_OK;
-    run_pre_tokenizer_reserve();
     tzset(); /* for templates that write the date */
     code = gguf_confine(&confinement, &step);
     if (code == 0)

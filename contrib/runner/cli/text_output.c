@@ -56,15 +56,6 @@ static int write_text(const char *bytes, size_t length)
     return code;
 }
 
-void run_output_begin(struct run_output *output, bool is_at_start)
-{
-    run_utf8_begin(&output->stream, is_at_start);
-    gguf_buffer_drop(&output->text, output->text.length);
-    gguf_buffer_drop(&output->held, output->held.length);
-    gguf_buffer_drop(&output->raw, output->raw.length);
-    output->switched = 0;
-}
-
 int run_fail_stdout(struct run_failure *failure, int error)
 {
     return run_fail_elsewhere(failure, -EIO, "cannot write to standard output: %s",
@@ -140,21 +131,21 @@ static int write_out(struct run_output *output, const char *bytes, size_t length
     return output->is_kept ? 0 : show(output, bytes, length, failure);
 }
 
+void run_output_begin(struct run_output *output, bool is_at_start)
+{
+    output->stream = (struct run_utf8_stream){.has_begun = !is_at_start};
+    gguf_buffer_drop(&output->text, output->text.length);
+    gguf_buffer_drop(&output->held, output->held.length);
+    gguf_buffer_drop(&output->raw, output->raw.length);
+    output->switched = 0;
+}
+
 int run_output_bytes(struct run_output *output, const char *bytes, size_t length,
                      struct run_failure *failure)
 {
-    const char *out;
-    size_t out_length;
-    int code;
-
-    if (run_utf8_put(&output->stream, bytes, length, &out, &out_length) < 0)
-        return run_fail_memory(failure);
-    code = write_out(output, out, out_length, failure);
-    if (code < 0)
-        return code;
-    if (run_utf8_end(&output->stream, &out, &out_length) < 0)
-        return run_fail_memory(failure);
-    return write_out(output, out, out_length, failure);
+    return run_utf8_put(&output->stream, bytes, length, &output->held) < 0
+               ? run_fail_memory(failure)
+               : run_output_end(output, failure);
 }
 
 /* Write the held bytes that cannot be part of a stop text. */
@@ -168,7 +159,7 @@ static int pass_on(struct run_output *output, bool *is_stopped, struct run_failu
     code = write_out(output, output->held.bytes, n_free, failure);
     gguf_buffer_drop(&output->held, *is_stopped ? output->held.length : n_free);
     if (*is_stopped) { /* drop an incomplete character after the text */
-        run_utf8_begin(&output->stream, false);
+        output->stream = (struct run_utf8_stream){.has_begun = true};
         run_stop_texts_find(output->stops, output->n_stops, output->raw.bytes, output->raw.length,
                             &output->raw.length);
     }
@@ -178,17 +169,13 @@ static int pass_on(struct run_output *output, bool *is_stopped, struct run_failu
 int run_output_token(struct run_output *output, int32_t id, bool *is_stopped,
                      struct run_failure *failure)
 {
-    const char *out, *piece;
     size_t length;
+    const char *piece = run_tokenizer_piece(output->tokenizer, id, &length);
     int code;
 
-    *is_stopped = false;
-    piece = run_tokenizer_piece(output->tokenizer, id, &length);
-    if (gguf_buffer_add(&output->raw, piece, length) < 0)
-        return run_fail_memory(failure);
-    if (run_tokenizer_show(output->tokenizer, id, output->is_control_shown, &output->stream, &out,
-                           &length) < 0 ||
-        gguf_buffer_add(&output->held, out, length) < 0)
+    if (gguf_buffer_add(&output->raw, piece, length) < 0 ||
+        run_tokenizer_show(output->tokenizer, id, output->is_control_shown, &output->stream,
+                           &output->held) < 0)
         return run_fail_memory(failure);
     code = pass_on(output, is_stopped, failure);
     switch_dim(output);
@@ -207,16 +194,13 @@ int run_output_end_token(struct run_output *output, int32_t id, struct run_failu
 
 int run_output_end(struct run_output *output, struct run_failure *failure)
 {
-    const char *out;
-    size_t length;
-    int code = write_out(output, output->held.bytes, output->held.length, failure);
+    int code;
 
-    gguf_buffer_drop(&output->held, output->held.length);
-    if (code < 0)
-        return code;
-    if (run_utf8_end(&output->stream, &out, &length) < 0)
+    if (run_utf8_end(&output->stream, &output->held) < 0)
         return run_fail_memory(failure);
-    return write_out(output, out, length, failure);
+    code = write_out(output, output->held.bytes, output->held.length, failure);
+    gguf_buffer_drop(&output->held, output->held.length);
+    return code;
 }
 
 void run_output_free(struct run_output *output)
@@ -224,5 +208,4 @@ void run_output_free(struct run_output *output)
     gguf_buffer_free(&output->text);
     gguf_buffer_free(&output->raw);
     gguf_buffer_free(&output->held);
-    run_utf8_free(&output->stream);
 }

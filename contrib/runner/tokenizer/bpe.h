@@ -4,9 +4,35 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "gguf/support/keyed_hash.h"
+
+struct run_tokenizer;
+
+struct run_merge {
+    int32_t left, right; /* ids */
+    uint32_t rank;       /* lower ranks merge first */
+    int32_t id;          /* of the merged token; -1: the slot is free */
+};
+
+/*
+ * The merges of a vocabulary: a hash table from pairs of tokens to the token that they become. The
+ * hash has a random key, so that no file can choose pairs that collide. All zeros is no table.
+ */
+struct run_merge_table {
+    struct run_merge *slots; /* owned: free them */
+    uint32_t slot_mask;      /* number of slots, a power of two, minus one */
+    struct gguf_hash_key key;
+};
+
+/* Make an empty table with room for `n` merges, at most 2^22. Returns 0 or a negative errno. */
+int run_merge_table_open(struct run_merge_table *table, uint32_t n);
+
+/* Add a merge with an id of at least 0; a pair keeps its first merge. */
+void run_merge_table_add(struct run_merge_table *table, const struct run_merge *merge);
+
+/* Return the merge of a pair, or NULL. */
+const struct run_merge *run_merge_table_find(const struct run_merge_table *table, int32_t left,
+                                             int32_t right);
 
 struct run_symbol {
     uint32_t start, length; /* in bytes of the text; length 0: merged into another symbol */
@@ -28,18 +54,17 @@ struct run_merger {
     size_t n_pairs, pair_capacity;
 };
 
-/* Return true if the two symbols can merge, and store the rank and the token. */
-typedef bool run_find_pair(const void *context, const char *text, const struct run_symbol *left,
-                           const struct run_symbol *right, uint32_t *rank, int32_t *id);
+/* Start a text without symbols, which may get up to `most` of them. Returns 0 or -ENOMEM. */
+int run_merger_begin(struct run_merger *merger, size_t most);
 
-/* Start a text without symbols. */
-void run_merger_begin(struct run_merger *merger);
+/* Append a symbol. The text must be shorter than 2 GiB. */
+void run_merger_add(struct run_merger *merger, size_t start, size_t length, int32_t id);
 
-/* Append a symbol. The text must be shorter than 2 GiB. Returns 0 or -ENOMEM. */
-int run_merger_add(struct run_merger *merger, size_t start, size_t length, int32_t id);
-
-/* Merge. The symbols are then those reached from symbol 0 along `next`. Returns 0 or -ENOMEM. */
-int run_merger_merge(struct run_merger *merger, const char *text, run_find_pair *find,
-                     const void *context);
+/*
+ * Merge by the tokenizer's merges or, without a table, whenever two symbols together are a token.
+ * The symbols are then those reached from symbol 0 along `next`.
+ */
+void run_merger_merge(struct run_merger *merger, const struct run_tokenizer *tokenizer,
+                      const char *text);
 
 void run_merger_free(struct run_merger *merger);

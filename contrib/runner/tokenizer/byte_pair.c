@@ -4,12 +4,8 @@
  * bytes, each written as a character; the symbols of "gemma4" are characters, with U+2581 for a
  * space.
  */
-#include "contrib/runner/tokenizer/bpe.h"
 #include "contrib/runner/tokenizer/characters.h"
-#include "contrib/runner/tokenizer/merge_table.h"
-#include "contrib/runner/tokenizer/pre_tokenizer.h"
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
-#include "gguf/models/tokens.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,14 +15,6 @@
 
 #define MAX_MERGES ((uint32_t)1 << 22)
 
-struct byte_pair {
-    const struct gguf_pretokenizer *pretokenizer;
-    struct run_pre_tokenizer *splitter;
-    struct run_merge_table merges;
-    bool has_merges;    /* if false, tokens merge in the order of their ids */
-    int32_t bytes[256]; /* the tokens of single bytes */
-};
-
 /* ---- the list of merges ---- */
 
 static bool is_text_token(const struct run_vocabulary *vocabulary, int32_t id)
@@ -35,8 +23,7 @@ static bool is_text_token(const struct run_vocabulary *vocabulary, int32_t id)
 }
 
 struct merge_reading {
-    struct byte_pair *bpe;
-    const struct run_vocabulary *vocabulary;
+    struct run_tokenizer *tokenizer;
     struct gguf_buffer joined; /* reused */
     /* the merged token has this id if the ids of merges follow each other, as most do */
     uint32_t guess;
@@ -45,7 +32,7 @@ struct merge_reading {
 /* Add a merge, "LEFT RIGHT". Ignores other texts, and merges whose tokens text does not become. */
 static int add_merge(struct merge_reading *reading, const char *text, size_t length, uint32_t rank)
 {
-    const struct run_vocabulary *vocabulary = reading->vocabulary;
+    const struct run_vocabulary *vocabulary = &reading->tokenizer->vocabulary;
     struct gguf_buffer *joined = &reading->joined;
     const char *space = length > 1 ? memchr(text + 1, ' ', length - 1) : NULL;
     const size_t left_length = space ? (size_t)(space - text) : 0;
@@ -67,23 +54,34 @@ static int add_merge(struct merge_reading *reading, const char *text, size_t len
         reading->guess = (uint32_t)merge.id + 1;
     merge.left = run_vocabulary_find(vocabulary, text, left_length);
     merge.right = run_vocabulary_find(vocabulary, space + 1, right_length);
-    if (!is_text_token(vocabulary, merge.left) || !is_text_token(vocabulary, merge.right) ||
-        !is_text_token(vocabulary, merge.id))
-        return 0;
-    return run_merge_table_add(&reading->bpe->merges, &merge);
+    if (is_text_token(vocabulary, merge.left) && is_text_token(vocabulary, merge.right) &&
+        is_text_token(vocabulary, merge.id))
+        run_merge_table_add(&reading->tokenizer->merges, &merge);
+    return 0;
 }
 
-static int take_merge(void *context, uint32_t rank, const struct gguf_json *merge,
-                      struct run_failure *failure)
+/* Take all merges from the first on. */
+static int take_merges(void *context, uint32_t index, const struct gguf_json *first,
+                       struct run_failure *failure)
 {
-    if (merge->kind != GGUF_JSON_STRING)
-        return run_fail(failure, -EINVAL, "metadata: " KEY "merges: element %u is not a string",
-                        rank);
-    if (rank == MAX_MERGES)
-        return run_fail(failure, -E2BIG, "metadata: " KEY "merges: more than %u", MAX_MERGES);
-    return add_merge(context, merge->text.data, merge->text.length_bytes, rank) < 0
-               ? run_fail_memory(failure)
-               : 1;
+    struct merge_reading *reading = context;
+    uint32_t n = 0;
+    int code;
+
+    (void)index;
+    for (const struct gguf_json *merge = first; merge; merge = merge->next, n++) {
+        if (merge->kind != GGUF_JSON_STRING)
+            return run_fail(failure, -EINVAL, "metadata: " KEY "merges: element %u is not a string",
+                            n);
+        if (n == MAX_MERGES)
+            return run_fail(failure, -E2BIG, "metadata: " KEY "merges: more than %u", MAX_MERGES);
+    }
+    free(reading->tokenizer->merges.slots);
+    code = run_merge_table_open(&reading->tokenizer->merges, n);
+    n = 0;
+    for (const struct gguf_json *merge = first; code == 0 && merge; merge = merge->next, n++)
+        code = add_merge(reading, merge->text.data, merge->text.length_bytes, n);
+    return code < 0 ? run_fail_memory(failure) : 0;
 }
 
 /* ---- opening ---- */
@@ -93,10 +91,9 @@ static void choose_pretokenizer(struct run_tokenizer *tokenizer,
 {
     static const char end_of_text[] = "<|endoftext|>";
     const char *model = tokenizer->kind->model, *pre = run_metadata_string(metadata, KEY "pre");
-    struct byte_pair *bpe = tokenizer->state;
     enum gguf_pretokenizer_origin origin;
 
-    bpe->pretokenizer =
+    tokenizer->pretokenizer =
         gguf_pretokenizer_choose(model, pre, run_metadata_architecture(metadata), &origin);
     if (origin == GGUF_PRE_MISSING)
         run_tokenizer_add_note(tokenizer, "no " KEY "pre: text is split as for \"default\", which "
@@ -107,60 +104,47 @@ static void choose_pretokenizer(struct run_tokenizer *tokenizer,
                                    "which may not be what the model was trained on",
                                pre);
     gguf_special_ids_complete(
-        &tokenizer->special, model, bpe->pretokenizer,
+        &tokenizer->special, model, tokenizer->pretokenizer,
         run_metadata_has(metadata, KEY "add_bos_token"),
         run_vocabulary_find(&tokenizer->vocabulary, end_of_text, sizeof end_of_text - 1));
 }
 
-static void find_bytes(const struct run_tokenizer *tokenizer, struct byte_pair *bpe)
+static void find_bytes(struct run_tokenizer *tokenizer)
 {
-    if (bpe->pretokenizer->is_raw) {
-        run_vocabulary_find_bytes(&tokenizer->vocabulary, bpe->bytes);
-        return;
-    }
     for (unsigned byte = 0; byte < 256; byte++) {
         char character[2];
         const size_t length = gguf_alphabet_put((unsigned char)byte, character);
+        const int32_t id = run_vocabulary_find(&tokenizer->vocabulary, character, length);
 
-        bpe->bytes[byte] = run_vocabulary_find(&tokenizer->vocabulary, character, length);
-        if (!is_text_token(&tokenizer->vocabulary, bpe->bytes[byte]))
-            bpe->bytes[byte] = RUN_NO_TOKEN;
+        tokenizer->bytes[byte] = is_text_token(&tokenizer->vocabulary, id) ? id : RUN_NO_TOKEN;
     }
 }
 
-static int open_byte_pair(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
-                          struct run_failure *failure)
+int run_byte_pair_open(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
+                       struct run_failure *failure)
 {
-    struct byte_pair *bpe = calloc(1, sizeof *bpe);
-    struct merge_reading reading = {.bpe = bpe, .vocabulary = &tokenizer->vocabulary};
-    int code;
+    struct merge_reading reading = {.tokenizer = tokenizer};
+    int code = 0;
 
-    tokenizer->state = bpe;
-    if (!bpe)
-        return run_fail_memory(failure);
     choose_pretokenizer(tokenizer, metadata);
-    find_bytes(tokenizer, bpe);
-    code = run_pre_tokenizer_open(bpe->pretokenizer, &bpe->splitter, failure);
-    if (code < 0)
-        return code;
-    bpe->has_merges = run_metadata_has(metadata, KEY "merges");
-    if (!bpe->has_merges && !bpe->pretokenizer->is_merge_optional)
+    if (tokenizer->pretokenizer->is_raw) {
+        tokenizer->decode = gguf_space_marks_decode;
+        run_vocabulary_find_bytes(&tokenizer->vocabulary, tokenizer->bytes);
+    } else {
+        find_bytes(tokenizer);
+    }
+    if (run_pre_tokenizer_open(tokenizer->pretokenizer, &tokenizer->splitter) < 0)
+        return run_fail_memory(failure);
+    if (run_metadata_has(metadata, KEY "merges"))
+        code = run_merge_table_open(&tokenizer->merges, 0);
+    else if (!tokenizer->pretokenizer->is_merge_optional)
         run_tokenizer_add_note(tokenizer,
                                "no " KEY "merges: tokens are merged in the order of their ids");
-    if (bpe->has_merges && run_merge_table_open(&bpe->merges, tokenizer->vocabulary.n) < 0)
+    if (code < 0)
         return run_fail_memory(failure);
-    code = run_metadata_each(metadata, KEY "merges", take_merge, &reading, failure);
+    code = run_metadata_each(metadata, KEY "merges", take_merges, &reading, failure);
     free(reading.joined.bytes);
     return code;
-}
-
-static void close_byte_pair(void *state)
-{
-    struct byte_pair *bpe = state;
-
-    run_pre_tokenizer_close(bpe->splitter);
-    run_merge_table_close(&bpe->merges);
-    free(bpe);
 }
 
 /* ---- encoding ---- */
@@ -172,55 +156,28 @@ struct encoding {
     struct gguf_buffer word; /* in the vocabulary's notation */
 };
 
-static bool find_pair(const void *context, const char *text, const struct run_symbol *left,
-                      const struct run_symbol *right, uint32_t *rank, int32_t *id)
-{
-    const struct run_tokenizer *tokenizer = context;
-    const struct byte_pair *bpe = tokenizer->state;
-
-    if (bpe->has_merges) {
-        const struct run_merge *merge =
-            left->id < 0 || right->id < 0 ? NULL
-                                          : run_merge_table_find(&bpe->merges, left->id, right->id);
-
-        if (!merge)
-            return false;
-        *rank = merge->rank;
-        *id = merge->id;
-        return true;
-    }
-    *id = run_vocabulary_find_text(&tokenizer->vocabulary, text + left->start,
-                                   (size_t)left->length + right->length);
-    *rank = (uint32_t)*id;
-    return *id >= 0;
-}
-
 /* Split the word into symbols: characters that are in the vocabulary, or else bytes. */
-static int add_raw_symbols(struct encoding *encoding)
+static void add_raw_symbols(struct encoding *encoding)
 {
-    const struct byte_pair *bpe = encoding->tokenizer->state;
+    const struct run_tokenizer *tokenizer = encoding->tokenizer;
     const struct gguf_buffer *word = &encoding->word;
-    int code = 0;
 
-    for (size_t at = 0; code == 0 && at < word->length;) {
-        const size_t n = run_character_decode(word->bytes, word->length, at).n_bytes;
-        const int32_t id =
-            run_vocabulary_find_text(&encoding->tokenizer->vocabulary, word->bytes + at, n);
+    for (size_t at = 0, n; at < word->length; at += n) {
+        int32_t id;
 
+        n = run_character_decode(word->bytes, word->length, at).n_bytes;
+        id = run_vocabulary_find_text(&tokenizer->vocabulary, word->bytes + at, n);
         if (id >= 0)
-            code = run_merger_add(&encoding->merger, at, n, id);
-        for (size_t i = 0; id < 0 && code == 0 && i < n; i++)
-            code = run_merger_add(&encoding->merger, at + i, 1,
-                                  bpe->bytes[(unsigned char)word->bytes[at + i]]);
-        at += n;
+            run_merger_add(&encoding->merger, at, n, id);
+        for (size_t i = 0; id < 0 && i < n; i++)
+            run_merger_add(&encoding->merger, at + i, 1,
+                           tokenizer->bytes[(unsigned char)word->bytes[at + i]]);
     }
-    return code;
 }
 
 /* Append the word in GPT-2's alphabet, and its bytes as symbols. */
 static int add_byte_symbols(struct encoding *encoding, const char *text, size_t length)
 {
-    const struct byte_pair *bpe = encoding->tokenizer->state;
     int code = 0;
 
     for (size_t i = 0; code == 0 && i < length; i++) {
@@ -228,9 +185,9 @@ static int add_byte_symbols(struct encoding *encoding, const char *text, size_t 
         char character[2];
         const size_t n = gguf_alphabet_put(byte, character);
 
-        code = run_merger_add(&encoding->merger, encoding->word.length, n, bpe->bytes[byte]);
-        if (code == 0)
-            code = gguf_buffer_add(&encoding->word, character, n);
+        run_merger_add(&encoding->merger, encoding->word.length, n,
+                       encoding->tokenizer->bytes[byte]);
+        code = gguf_buffer_add(&encoding->word, character, n);
     }
     return code;
 }
@@ -238,76 +195,51 @@ static int add_byte_symbols(struct encoding *encoding, const char *text, size_t 
 static int encode_word(void *context, const char *text, size_t length)
 {
     struct encoding *encoding = context;
-    const struct byte_pair *bpe = encoding->tokenizer->state;
-    const bool is_raw = bpe->pretokenizer->is_raw;
-    int code;
+    const struct run_tokenizer *tokenizer = encoding->tokenizer;
+    const struct gguf_pretokenizer *pretokenizer = tokenizer->pretokenizer;
+    const struct run_symbol *symbols;
+    int code = run_merger_begin(&encoding->merger, length);
 
-    run_merger_begin(&encoding->merger);
     encoding->word.length = 0;
-    code = is_raw ? gguf_buffer_add(&encoding->word, text, length)
-                  : add_byte_symbols(encoding, text, length);
-    if (code == 0 && (bpe->pretokenizer->is_merging_ignored || (is_raw && text[0] == '\n'))) {
-        const int32_t id = run_vocabulary_find_text(&encoding->tokenizer->vocabulary,
-                                                    encoding->word.bytes, encoding->word.length);
+    if (code == 0)
+        code = pretokenizer->is_raw ? gguf_buffer_add(&encoding->word, text, length)
+                                    : add_byte_symbols(encoding, text, length);
+    if (code < 0)
+        return code;
+    if (pretokenizer->is_merging_ignored || (pretokenizer->is_raw && text[0] == '\n')) {
+        const int32_t id = run_vocabulary_find_text(&tokenizer->vocabulary, encoding->word.bytes,
+                                                    encoding->word.length);
 
         if (id >= 0)
             return run_ids_add(encoding->ids, id);
     }
-    if (code == 0 && is_raw)
-        code = add_raw_symbols(encoding);
-    if (code == 0)
-        code = run_merger_merge(&encoding->merger, encoding->word.bytes, find_pair,
-                                encoding->tokenizer);
-    for (int32_t i = 0; code == 0 && i >= 0; i = encoding->merger.symbols[i].next)
-        if (encoding->merger.symbols[i].id >= 0)
-            code = run_ids_add(encoding->ids, encoding->merger.symbols[i].id);
-    return code;
+    if (pretokenizer->is_raw)
+        add_raw_symbols(encoding);
+    run_merger_merge(&encoding->merger, tokenizer, encoding->word.bytes);
+    symbols = encoding->merger.symbols;
+    for (int32_t i = 0; i >= 0; i = symbols[i].next)
+        if (symbols[i].id >= 0)
+            run_ids_add(encoding->ids, symbols[i].id);
+    return 0;
 }
 
-static int encode_byte_pair(const struct run_tokenizer *tokenizer, const char *text, size_t length,
-                            bool is_first, struct run_ids *ids)
+int run_byte_pair_encode(const struct run_tokenizer *tokenizer, const char *text, size_t length,
+                         bool is_first, struct run_ids *ids)
 {
-    const struct byte_pair *bpe = tokenizer->state;
     struct encoding encoding = {.tokenizer = tokenizer, .ids = ids};
     struct gguf_buffer marked = {0};
     int code = 0;
 
     (void)is_first;
-    if (bpe->pretokenizer->is_raw) {
+    if (tokenizer->pretokenizer->is_raw) {
         code = run_text_add_marked(&marked, text, length);
         text = marked.bytes;
         length = marked.length;
     }
     if (code == 0)
-        code = run_pre_tokenizer_split(bpe->splitter, text, length, encode_word, &encoding);
+        code = run_pre_tokenizer_split(&tokenizer->splitter, text, length, encode_word, &encoding);
     run_merger_free(&encoding.merger);
     free(encoding.word.bytes);
     free(marked.bytes);
     return code;
 }
-
-static size_t decode_byte_pair(const struct run_tokenizer *tokenizer, const char *text,
-                               size_t length, char *out)
-{
-    const struct byte_pair *bpe = tokenizer->state;
-
-    if (bpe->pretokenizer->is_raw)
-        return gguf_space_marks_decode(text, length, out);
-    return gguf_alphabet_decode(text, length, out);
-}
-
-const struct run_tokenizer_kind run_kind_gpt2 = {
-    .model = "gpt2",
-    .open = open_byte_pair,
-    .close = close_byte_pair,
-    .encode = encode_byte_pair,
-    .decode = decode_byte_pair,
-};
-
-const struct run_tokenizer_kind run_kind_gemma4 = {
-    .model = "gemma4",
-    .open = open_byte_pair,
-    .close = close_byte_pair,
-    .encode = encode_byte_pair,
-    .decode = decode_byte_pair,
-};

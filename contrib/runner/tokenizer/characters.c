@@ -1,7 +1,6 @@
 #include "contrib/runner/tokenizer/characters.h"
 
-#include "contrib/runner/tokenizer/utf8_stream.h"
-
+#include <errno.h>
 #include <unictype.h>
 #include <unistr.h>
 
@@ -78,26 +77,52 @@ uint32_t run_character_stand_in(uint32_t code)
     return uc_is_property_extended_pictographic(code) ? SYMBOL : code;
 }
 
-unsigned run_character_classes(uint32_t code)
+int run_character_add(struct gguf_buffer *text, uint32_t code)
 {
-    const uint32_t known = run_character_stand_in(code);
-    const uint32_t category = uc_general_category(known).bitmask;
-    unsigned classes = 0;
+    uint8_t utf8[4];
+    const int n = u8_uctomb(utf8, code, sizeof utf8);
 
-    if (category & UC_CATEGORY_MASK_P)
-        classes |= RUN_PUNCTUATION;
-    if (category & UC_CATEGORY_MASK_S)
-        classes |= RUN_SYMBOL;
-    if (category & UC_CATEGORY_MASK_C && !(category & UC_CATEGORY_MASK_Cn))
-        classes |= RUN_CONTROL;
-    if (uc_is_property_white_space(known))
-        classes |= RUN_SPACE;
-    return classes;
+    return gguf_buffer_add(text, utf8, n > 0 ? (size_t)n : 0);
 }
 
-size_t run_character_encode(uint32_t code, char *out)
-{
-    const int n = u8_uctomb((uint8_t *)out, code, RUN_UTF8_BYTES);
+/* ---- a text in pieces ---- */
 
-    return n > 0 ? (size_t)n : 0;
+int run_utf8_end(struct run_utf8_stream *stream, struct gguf_buffer *out)
+{
+    const bool is_incomplete = stream->n_kept > 0;
+
+    stream->n_kept = 0;
+    return is_incomplete ? run_character_add(out, RUN_REPLACEMENT) : 0;
+}
+
+/* Add a byte to the kept ones, which begin a character but do not complete it. */
+static int put_byte(struct run_utf8_stream *stream, char byte, struct gguf_buffer *out)
+{
+    ucs4_t code;
+    int found; /* -1: invalid, -2: incomplete */
+
+    stream->kept[stream->n_kept++] = byte;
+    found = u8_mbtoucr(&code, (const uint8_t *)stream->kept, stream->n_kept);
+    if (found == -1 && stream->n_kept > 1) { /* the byte may begin another one */
+        if (run_utf8_end(stream, out) < 0)
+            return -ENOMEM;
+        stream->kept[stream->n_kept++] = byte;
+        found = u8_mbtoucr(&code, (const uint8_t *)&byte, 1);
+    }
+    if (found == -2)
+        return 0;
+    stream->n_kept = 0;
+    return run_character_add(out, found > 0 ? code : RUN_REPLACEMENT);
+}
+
+int run_utf8_put(struct run_utf8_stream *stream, const char *piece, size_t length,
+                 struct gguf_buffer *out)
+{
+    const size_t n_before = out->length;
+
+    for (size_t i = 0; i < length; i++)
+        if (put_byte(stream, piece[i], out) < 0)
+            return -ENOMEM;
+    stream->has_begun |= out->length > n_before;
+    return 0;
 }

@@ -1,16 +1,9 @@
-/* The characters of a UTF-8 text and their Unicode properties. */
+/* The characters of a UTF-8 text, and those split between pieces of text. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "gguf/support/arrays.h"
 
-/* Character classes, as bits; in brackets their names in regular expressions. */
-enum {
-    RUN_PUNCTUATION = 1, /* \p{P} */
-    RUN_SYMBOL = 2,      /* \p{S} */
-    RUN_SPACE = 4,       /* \s: Unicode's White_Space */
-    RUN_CONTROL = 8,     /* \p{C}, without unassigned code points */
-};
+#include <stdbool.h>
 
 /* Decoded from a byte that is not part of valid UTF-8. */
 #define RUN_REPLACEMENT 0xfffdu
@@ -23,8 +16,8 @@ struct run_character {
 /* Decode the character at `at`, which is below `end`. */
 struct run_character run_character_decode(const char *text, size_t end, size_t at);
 
-/* Return the classes of a character, ORed. */
-unsigned run_character_classes(uint32_t code);
+/* Append a character. Returns 0 or -ENOMEM. */
+int run_character_add(struct gguf_buffer *text, uint32_t code);
 
 /*
  * Return a stand-in for a character that may be too new for the libraries which look up its
@@ -37,5 +30,20 @@ unsigned run_character_classes(uint32_t code);
  */
 uint32_t run_character_stand_in(uint32_t code);
 
-/* Write UTF-8, at most RUN_UTF8_BYTES, and return its length. */
-size_t run_character_encode(uint32_t code, char *out);
+/* A text that comes in pieces. All zeros is its start, if nothing was shown before. */
+struct run_utf8_stream {
+    char kept[4]; /* the beginning of an incomplete character */
+    size_t n_kept;
+    bool has_begun; /* some of the text was shown, or of the prompt before it */
+};
+
+/*
+ * Add a piece and append the characters that are complete to `out`. Invalid bytes become U+FFFD,
+ * one for the longest part that could begin a character, as Unicode recommends. Returns 0 or
+ * -ENOMEM.
+ */
+int run_utf8_put(struct run_utf8_stream *stream, const char *piece, size_t length,
+                 struct gguf_buffer *out);
+
+/* End the text: an incomplete character becomes U+FFFD. */
+int run_utf8_end(struct run_utf8_stream *stream, struct gguf_buffer *out);

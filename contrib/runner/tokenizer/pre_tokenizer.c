@@ -1,8 +1,6 @@
 #include "contrib/runner/tokenizer/pre_tokenizer.h"
 
 #include "contrib/runner/tokenizer/characters.h"
-#include "contrib/runner/tokenizer/tokenizer_kinds.h"
-#include "contrib/runner/tokenizer/utf8_stream.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -12,72 +10,29 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-struct run_pre_tokenizer {
-    pcre2_code *patterns[GGUF_MAX_PATTERNS];
-    size_t n_patterns;
-    bool has_jit; /* all patterns are machine code */
-};
-
-static pcre2_code *compile(const char *pattern)
-{
-    int error;
-    size_t offset;
-    pcre2_code *code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
-                                     PCRE2_UTF | PCRE2_UCP, &error, &offset, NULL);
-
-    assert(code || error == PCRE2_ERROR_HEAP_FAILED); /* the patterns are valid */
-    return code;
-}
-
-void run_pre_tokenizer_reserve(void)
-{
-    /*
-     * PCRE2 allocates executable memory in blocks of 64 KiB and keeps a block while it holds any
-     * code.
-     */
-    static pcre2_code *pattern;
-
-    if (!pattern)
-        pattern = compile("a");
-    if (pattern)
-        (void)pcre2_jit_compile(pattern, PCRE2_JIT_COMPLETE);
-}
-
 int run_pre_tokenizer_open(const struct gguf_pretokenizer *pretokenizer,
-                           struct run_pre_tokenizer **out, struct run_failure *failure)
+                           struct run_pre_tokenizer *splitter)
 {
-    struct run_pre_tokenizer *splitter = calloc(1, sizeof *splitter);
-
-    *out = NULL;
-    if (!splitter)
-        return run_fail_memory(failure);
-    splitter->has_jit = true;
     for (size_t i = 0; i < GGUF_MAX_PATTERNS && pretokenizer->patterns[i]; i++) {
-        pcre2_code *code = compile(pretokenizer->patterns[i]);
+        int error;
+        size_t offset;
 
-        if (!code) {
-            run_pre_tokenizer_close(splitter);
-            return run_fail_memory(failure);
-        }
-        splitter->patterns[splitter->n_patterns++] = code;
-        splitter->has_jit &= pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0;
+        splitter->patterns[i] =
+            pcre2_compile((PCRE2_SPTR)pretokenizer->patterns[i], PCRE2_ZERO_TERMINATED,
+                          PCRE2_UTF | PCRE2_UCP, &error, &offset, NULL);
+        /* The patterns are valid. */
+        assert(splitter->patterns[i] || error == PCRE2_ERROR_HEAP_FAILED);
+        if (!splitter->patterns[i])
+            return -ENOMEM;
+        (void)pcre2_jit_compile(splitter->patterns[i], PCRE2_JIT_COMPLETE);
     }
-    *out = splitter;
     return 0;
-}
-
-bool run_pre_tokenizer_has_jit(const struct run_pre_tokenizer *splitter)
-{
-    return splitter->has_jit;
 }
 
 void run_pre_tokenizer_close(struct run_pre_tokenizer *splitter)
 {
-    if (!splitter)
-        return;
-    for (size_t i = 0; i < splitter->n_patterns; i++)
+    for (size_t i = 0; i < GGUF_MAX_PATTERNS; i++)
         pcre2_code_free(splitter->patterns[i]);
-    free(splitter);
 }
 
 /* ---- the text that the patterns see: valid UTF-8 with characters that PCRE2 knows ---- */
@@ -113,12 +68,10 @@ static int replace_unseen(const char *text, size_t length, struct gguf_buffer *s
 
     while (code == 0 && next < length) {
         const struct run_character character = run_character_decode(text, length, next);
-        char utf8[RUN_UTF8_BYTES];
 
         code = gguf_buffer_add(seen, text + at, next - at);
         if (code == 0)
-            code = gguf_buffer_add(
-                seen, utf8, run_character_encode(run_character_stand_in(character.code), utf8));
+            code = run_character_add(seen, run_character_stand_in(character.code));
         at = next + character.n_bytes;
         next = find_unseen(text, length, at);
     }
@@ -155,23 +108,6 @@ static int take_word(struct splitting *splitting, const char *seen, size_t n_byt
     return splitting->take(splitting->context, word, (size_t)(end - word));
 }
 
-static int match_error(int error)
-{
-    return error == PCRE2_ERROR_NOMEMORY || error == PCRE2_ERROR_HEAPLIMIT ? -ENOMEM : -EOVERFLOW;
-}
-
-/* Find the next match of a pattern in a piece of the text, from `at` on. */
-static int find_match(const struct splitting *splitting, size_t index, const char *piece,
-                      size_t length, size_t at)
-{
-    const pcre2_code *pattern = splitting->splitter->patterns[index];
-
-    if (splitting->splitter->has_jit)
-        return pcre2_jit_match(pattern, (PCRE2_SPTR)piece, length, at, 0, splitting->match, NULL);
-    return pcre2_match(pattern, (PCRE2_SPTR)piece, length, at, PCRE2_NO_UTF_CHECK, splitting->match,
-                       NULL);
-}
-
 /*
  * Split a piece of the text with the patterns from `index` on. The recursion is at most as deep as
  * the number of patterns.
@@ -185,15 +121,18 @@ static int split(struct splitting *splitting, size_t index, const char *piece, s
 
     if (length == 0)
         return 0;
-    if (index == splitting->splitter->n_patterns)
+    if (index == GGUF_MAX_PATTERNS || !splitting->splitter->patterns[index])
         return take_word(splitting, piece, length);
     while (code == 0 && at < length) {
-        const int found = find_match(splitting, index, piece, length, at);
+        const int found = pcre2_match(splitting->splitter->patterns[index], (PCRE2_SPTR)piece,
+                                      length, at, PCRE2_NO_UTF_CHECK, splitting->match, NULL);
         const size_t start = found > 0 ? offsets[0] : length;
         const size_t end = found > 0 ? offsets[1] : length;
 
+        if (found == PCRE2_ERROR_NOMEMORY || found == PCRE2_ERROR_HEAPLIMIT)
+            return -ENOMEM;
         if (found < 0 && found != PCRE2_ERROR_NOMATCH)
-            return match_error(found);
+            return -EOVERFLOW;
         assert(found < 0 || end > start); /* no pattern matches an empty text */
         code = split(splitting, index + 1, piece + at, start - at);
         if (code == 0)

@@ -1,6 +1,5 @@
 /* Finds the special tokens: those that the metadata name, and those known by their texts. */
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
-#include "gguf/models/tokens.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -18,68 +17,51 @@ static int32_t find(const struct run_tokenizer *tokenizer, const char *text)
 }
 
 /*
- * Read a token's id. An id out of range counts as missing, as in many files; a value that
- * is not a number is an error.
+ * Read the ids. An id out of range counts as missing, as in many files; a value that is not a
+ * number is an error.
  */
-static int read_id(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
-                   const char *key, int32_t *id, struct run_failure *failure)
-{
-    double value = -1;
-    int code;
-
-    if (*id >= (int32_t)tokenizer->vocabulary.n)
-        *id = RUN_NO_TOKEN;
-    code = run_metadata_double(metadata, key, &value, failure);
-    if (code < 0)
-        return code;
-    if (value >= 0 && value < tokenizer->vocabulary.n)
-        *id = (int32_t)value;
-    else if (value >= 0 && value < UINT32_MAX)
-        run_tokenizer_add_note(tokenizer, "%s: %.17g, but there are %u tokens", key, value,
-                               tokenizer->vocabulary.n);
-    return 0;
-}
-
 static int read_ids(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
                     struct run_failure *failure)
 {
     struct gguf_special_ids *ids = &tokenizer->special;
-    int code = 0;
+    const uint32_t n = tokenizer->vocabulary.n;
 
-    for (size_t i = 0; code == 0 && i < GGUF_N_SPECIAL_KEYS; i++)
-        code = read_id(tokenizer, metadata, gguf_special_keys[i].name,
-                       gguf_special_id(ids, &gguf_special_keys[i]), failure);
+    for (size_t i = 0; i < GGUF_N_SPECIAL_KEYS; i++) {
+        const char *key = gguf_special_keys[i].name;
+        int32_t *id = gguf_special_id(ids, &gguf_special_keys[i]);
+        double value = -1;
+        const int code = run_metadata_double(metadata, key, &value, failure);
+
+        if (code < 0)
+            return code;
+        if (*id >= (int32_t)n)
+            *id = RUN_NO_TOKEN;
+        if (value >= 0 && value < n)
+            *id = (int32_t)value;
+        else if (value >= 0 && value < UINT32_MAX)
+            run_tokenizer_add_note(tokenizer, "%s: %.17g, but there are %u tokens", key, value, n);
+    }
     ids->is_bos_added = run_metadata_is_true(metadata, KEY "add_bos_token", ids->is_bos_added);
     ids->is_eos_added = run_metadata_is_true(metadata, KEY "add_eos_token", ids->is_eos_added);
-    return code;
+    return 0;
 }
 
-static void mark_end(struct run_tokenizer *tokenizer, int32_t id)
+/* Set marks of a token, if there is one, and clear others. */
+static void mark(struct run_tokenizer *tokenizer, int32_t id, unsigned set, unsigned clear)
 {
     if (id >= 0)
-        tokenizer->marks[id] |= RUN_MARK_END;
+        tokenizer->marks[id] = (uint8_t)((tokenizer->marks[id] & ~clear) | set);
 }
 
-/* Set marks of the token with a text, if there is one, and then clear marks. */
-static void mark(struct run_tokenizer *tokenizer, const char *text, uint8_t set, uint8_t clear)
-{
-    const int32_t id = find(tokenizer, text);
-
-    if (id >= 0)
-        tokenizer->marks[id] = (tokenizer->marks[id] | set) & (uint8_t)~clear;
-}
-
-static void mark_all(struct run_tokenizer *tokenizer, const char *const *texts, uint8_t set)
+static void mark_all(struct run_tokenizer *tokenizer, const char *const *texts, unsigned set)
 {
     for (; *texts; texts++)
-        mark(tokenizer, *texts, set, 0);
+        mark(tokenizer, find(tokenizer, *texts), set, 0);
 }
 
 static bool is_end_text(const struct run_tokenizer *tokenizer, const char *text)
 {
-    const int32_t id = find(tokenizer, text);
-
-    return id >= 0 && tokenizer->marks[id] & RUN_MARK_END;
+    return run_tokenizer_is_end(tokenizer, find(tokenizer, text));
 }
 
 static void find_ends(struct run_tokenizer *tokenizer)
@@ -94,17 +76,17 @@ static void find_ends(struct run_tokenizer *tokenizer)
     mark_all(tokenizer, gguf_other_ends, RUN_MARK_END);
     mark_all(tokenizer, gguf_filled_ends, RUN_MARK_END);
     mark_all(tokenizer, gguf_shown_texts, RUN_MARK_SHOWN);
-    mark_end(tokenizer, ids->eos);
-    mark_end(tokenizer, ids->eot);
-    mark_end(tokenizer, ids->eom);
+    mark(tokenizer, ids->eos, RUN_MARK_END, 0);
+    mark(tokenizer, ids->eot, RUN_MARK_END, 0);
+    mark(tokenizer, ids->eom, RUN_MARK_END, 0);
     /* In gpt-oss and Solar, it ends a message that is followed by another one. */
     if (is_end_text(tokenizer, "<|end|>") &&
         (is_end_text(tokenizer, "<|return|>") || is_end_text(tokenizer, "<|flush|>")) &&
         (is_end_text(tokenizer, "<|call|>") || is_end_text(tokenizer, "<|calls|>")))
-        mark(tokenizer, "<|end|>", RUN_MARK_SHOWN, RUN_MARK_END);
+        mark(tokenizer, find(tokenizer, "<|end|>"), RUN_MARK_SHOWN, RUN_MARK_END);
     /* In Gemma 4, these are HTML. */
     if (is_end_text(tokenizer, "<|tool_response>"))
-        mark(tokenizer, "</s>", 0, RUN_MARK_END);
+        mark(tokenizer, find(tokenizer, "</s>"), 0, RUN_MARK_END);
 }
 
 static void find_strips(struct run_tokenizer *tokenizer, const struct run_metadata *metadata)
@@ -118,10 +100,10 @@ static void find_strips(struct run_tokenizer *tokenizer, const struct run_metada
         const char *text = run_vocabulary_text(&tokenizer->vocabulary, id, &length);
         const unsigned strips = gguf_strips(rule, text, length, tokenizer->vocabulary.types[id]);
 
-        if (strips & GGUF_STRIP_LEFT)
-            tokenizer->marks[id] |= RUN_MARK_TAKES_LEFT;
-        if (strips & GGUF_STRIP_RIGHT)
-            tokenizer->marks[id] |= RUN_MARK_TAKES_RIGHT;
+        mark(tokenizer, (int32_t)id,
+             (strips & GGUF_STRIP_LEFT ? RUN_MARK_TAKES_LEFT : 0U) |
+                 (strips & GGUF_STRIP_RIGHT ? RUN_MARK_TAKES_RIGHT : 0U),
+             0);
     }
 }
 

@@ -22,11 +22,12 @@ int run_reserve(void *list, size_t *capacity, size_t n, size_t element_bytes)
 
 int run_ids_add(struct run_ids *ids, int32_t id)
 {
-    const int code = run_reserve(&ids->list, &ids->capacity, ids->n + 1, sizeof *ids->list);
-
-    if (code == 0)
-        ids->list[ids->n++] = id;
-    return code;
+    if (run_reserve(&ids->list, &ids->capacity, ids->n + 1, sizeof *ids->list) < 0)
+        ids->is_short = true;
+    if (ids->is_short)
+        return -ENOMEM;
+    ids->list[ids->n++] = id;
+    return 0;
 }
 
 void run_ids_free(struct run_ids *ids)

@@ -1,8 +1,5 @@
 #include "contrib/runner/tokenizer/token_vocabulary.h"
 
-#include "contrib/runner/tokenizer/token_ids.h"
-#include "gguf/models/tokens.h"
-
 #include <errno.h>
 #include <float.h>
 #include <inttypes.h>
@@ -16,91 +13,99 @@
 /* Bounds the time per byte of text. The longest tokens in published models have 512 bytes. */
 #define MAX_TOKEN_BYTES ((size_t)1 << 16)
 
-/* An array that is read. */
-struct reading {
-    struct run_vocabulary *vocabulary;
-    uint32_t n; /* elements taken */
-    size_t text_capacity, start_capacity;
-};
-
-static int take_text(void *context, uint32_t index, const struct gguf_json *token,
-                     struct run_failure *failure)
+/* Make room for `n` texts. */
+static int make_room(struct run_vocabulary *vocabulary, size_t n, size_t n_bytes)
 {
-    struct reading *reading = context;
-    struct run_vocabulary *vocabulary = reading->vocabulary;
-    const uint32_t start = index > 0 ? vocabulary->starts[index] : 0;
-    const size_t end = start + token->text.length_bytes;
-
-    if (token->kind != GGUF_JSON_STRING)
-        return run_fail(failure, -EINVAL,
-                        "metadata: " KEY "tokens: element %" PRIu32 " is not a string", index);
-    if (token->text.length_bytes > MAX_TOKEN_BYTES)
-        return run_fail(failure, -E2BIG,
-                        "metadata: " KEY "tokens: element %" PRIu32 " has %zu bytes, more than %zu",
-                        index, token->text.length_bytes, MAX_TOKEN_BYTES);
-    if (index == GGUF_MAX_TOKENS || end > GGUF_MAX_TOKENS_BYTES)
-        return run_fail(failure, -E2BIG, "metadata: " KEY "tokens: more than %u tokens or %u bytes",
-                        GGUF_MAX_TOKENS, GGUF_MAX_TOKENS_BYTES);
-    if (run_reserve(&vocabulary->texts, &reading->text_capacity, end + 1, 1) < 0 ||
-        run_reserve(&vocabulary->starts, &reading->start_capacity, index + 2,
-                    sizeof *vocabulary->starts) < 0)
-        return run_fail_memory(failure);
-    memcpy(vocabulary->texts + start, token->text.data, token->text.length_bytes);
-    vocabulary->starts[index] = start;
-    vocabulary->starts[index + 1] = (uint32_t)end;
-    vocabulary->n = index + 1;
-    if (token->text.length_bytes > vocabulary->longest_bytes)
-        vocabulary->longest_bytes = (uint32_t)token->text.length_bytes;
-    return 1;
+    vocabulary->texts = malloc(n_bytes + 1);
+    vocabulary->starts = calloc(n + 1, sizeof *vocabulary->starts);
+    vocabulary->types = malloc(n + 1);
+    if (!vocabulary->texts || !vocabulary->starts || !vocabulary->types)
+        return -ENOMEM;
+    memset(vocabulary->types, GGUF_TOKEN_NORMAL, n + 1);
+    return 0;
 }
 
-static int take_type(void *context, uint32_t index, const struct gguf_json *type,
-                     struct run_failure *failure)
+static void add_text(struct run_vocabulary *vocabulary, const char *text, size_t length)
 {
-    struct reading *reading = context;
-    struct run_vocabulary *vocabulary = reading->vocabulary;
+    const uint32_t start = vocabulary->starts[vocabulary->n];
 
-    if (type->kind != GGUF_JSON_NUMBER)
-        return run_fail(failure, -EINVAL,
-                        "metadata: " KEY "token_type: element %" PRIu32 " is not a number", index);
-    vocabulary->types[index] = type->number >= 0 && type->number <= GGUF_TOKEN_BYTE
-                                   ? (uint8_t)type->number
-                                   : GGUF_TOKEN_UNDEFINED;
-    reading->n = index + 1;
-    return reading->n < vocabulary->n;
+    memcpy(vocabulary->texts + start, text, length);
+    vocabulary->starts[++vocabulary->n] = start + (uint32_t)length;
+    if (length > vocabulary->longest_bytes)
+        vocabulary->longest_bytes = (uint32_t)length;
 }
 
-static int take_score(void *context, uint32_t index, const struct gguf_json *score,
+/* Take all texts from the first on. */
+static int take_texts(void *context, uint32_t index, const struct gguf_json *first,
                       struct run_failure *failure)
 {
-    struct reading *reading = context;
-    struct run_vocabulary *vocabulary = reading->vocabulary;
-    /* JSON has no NaN and no infinity: the tree has null for them. */
-    const float value = score->kind == GGUF_JSON_NUMBER ? (float)score->number : -FLT_MAX;
+    struct run_vocabulary *vocabulary = context;
+    size_t n = 0, n_bytes = 0;
 
-    if (score->kind != GGUF_JSON_NUMBER && score->kind != GGUF_JSON_NULL &&
-        score->kind != GGUF_JSON_STRING)
-        return run_fail(failure, -EINVAL,
-                        "metadata: " KEY "scores: element %" PRIu32 " is not a number", index);
-    if (index == 0)
-        vocabulary->scores = calloc((size_t)vocabulary->n, sizeof *vocabulary->scores);
-    if (!vocabulary->scores)
+    (void)index;
+    for (const struct gguf_json *token = first; token; token = token->next) {
+        if (token->kind != GGUF_JSON_STRING)
+            return run_fail(failure, -EINVAL,
+                            "metadata: " KEY "tokens: element %zu is not a string", n);
+        if (token->text.length_bytes > MAX_TOKEN_BYTES)
+            return run_fail(failure, -E2BIG,
+                            "metadata: " KEY "tokens: element %zu has %zu bytes, more than %zu", n,
+                            token->text.length_bytes, MAX_TOKEN_BYTES);
+        n_bytes += token->text.length_bytes;
+        if (n++ == GGUF_MAX_TOKENS || n_bytes > GGUF_MAX_TOKENS_BYTES)
+            return run_fail(failure, -E2BIG,
+                            "metadata: " KEY "tokens: more than %u tokens or %u bytes",
+                            GGUF_MAX_TOKENS, GGUF_MAX_TOKENS_BYTES);
+    }
+    if (make_room(vocabulary, n, n_bytes) < 0)
         return run_fail_memory(failure);
-    vocabulary->scores[index] = isfinite(value) ? value : -FLT_MAX;
-    reading->n = index + 1;
-    return reading->n < vocabulary->n;
+    for (const struct gguf_json *token = first; token; token = token->next)
+        add_text(vocabulary, token->text.data, token->text.length_bytes);
+    return 0;
 }
 
-/* Read an array with an element for each token, if the key exists. */
-static int read_array(const struct run_metadata *metadata, const char *key, run_take_element *take,
-                      struct run_vocabulary *vocabulary, struct run_failure *failure)
-{
-    struct reading reading = {.vocabulary = vocabulary};
-    int code = run_metadata_each(metadata, key, take, &reading, failure);
+/* The values of an array with one for each token. */
+struct reading {
+    struct run_vocabulary *vocabulary;
+    const char *key;
+    float *values;
+};
 
-    if (code == 0 && reading.n < vocabulary->n && run_metadata_has(metadata, key))
-        code = run_fail(failure, -EINVAL, "metadata: %s: %" PRIu32 " values for %" PRIu32 " tokens",
-                        key, reading.n, vocabulary->n);
+static int take_values(void *context, uint32_t index, const struct gguf_json *first,
+                       struct run_failure *failure)
+{
+    struct reading *reading = context;
+    const uint32_t n = reading->vocabulary->n;
+
+    reading->values = calloc(n, sizeof *reading->values);
+    if (!reading->values)
+        return run_fail_memory(failure);
+    for (const struct gguf_json *item = first; item && index < n; item = item->next, index++) {
+        /* JSON has no NaN and no infinity: the tree has null for them. */
+        if (item->kind != GGUF_JSON_NUMBER && item->kind != GGUF_JSON_NULL)
+            return run_fail(failure, -EINVAL, "metadata: %s: element %" PRIu32 " is not a number",
+                            reading->key, index);
+        reading->values[index] = item->kind == GGUF_JSON_NUMBER && isfinite((float)item->number)
+                                     ? (float)item->number
+                                     : -FLT_MAX;
+    }
+    return index < n ? run_fail(failure, -EINVAL,
+                                "metadata: %s: %" PRIu32 " values for %" PRIu32 " tokens",
+                                reading->key, index, n)
+                     : 0;
+}
+
+/* Read an array with a number for each token. `*values`: owned by the caller; NULL: no key. */
+static int read_values(const struct run_metadata *metadata, const char *key,
+                       struct run_vocabulary *vocabulary, float **values,
+                       struct run_failure *failure)
+{
+    struct reading reading = {.vocabulary = vocabulary, .key = key};
+    int code = run_metadata_each(metadata, key, take_values, &reading, failure);
+
+    if (code == 0 && !reading.values && run_metadata_has(metadata, key)) /* an empty array */
+        code = take_values(&reading, 0, NULL, failure);
+    *values = reading.values;
     return code;
 }
 
@@ -207,22 +212,23 @@ int32_t run_vocabulary_find_text(const struct run_vocabulary *vocabulary, const 
 int run_vocabulary_read(const struct run_metadata *metadata, struct run_vocabulary *vocabulary,
                         struct run_failure *failure)
 {
-    struct reading reading = {.vocabulary = vocabulary};
+    float *types = NULL;
     int code;
 
     *vocabulary = (struct run_vocabulary){0};
-    code = run_metadata_each(metadata, KEY "tokens", take_text, &reading, failure);
+    code = run_metadata_each(metadata, KEY "tokens", take_texts, vocabulary, failure);
     if (code < 0)
         return code;
     if (vocabulary->n == 0 && run_metadata_has(metadata, KEY "tokens"))
         return run_fail(failure, -EINVAL, "metadata: " KEY "tokens: no tokens");
     if (vocabulary->n == 0)
         return run_fail(failure, -ENOENT, "metadata: no " KEY "tokens");
-    vocabulary->types = malloc(vocabulary->n);
-    if (!vocabulary->types)
-        return run_fail_memory(failure);
-    memset(vocabulary->types, GGUF_TOKEN_NORMAL, vocabulary->n);
-    code = read_array(metadata, KEY "token_type", take_type, vocabulary, failure);
+    code = read_values(metadata, KEY "token_type", vocabulary, &types, failure);
+    for (uint32_t id = 0; code == 0 && types && id < vocabulary->n; id++)
+        vocabulary->types[id] = types[id] >= 0 && types[id] <= GGUF_TOKEN_BYTE
+                                    ? (uint8_t)types[id]
+                                    : GGUF_TOKEN_UNDEFINED;
+    free(types);
     return code < 0 ? code : make_slots(vocabulary, failure);
 }
 
@@ -245,22 +251,16 @@ int run_vocabulary_count(const struct run_metadata *metadata, size_t *n,
 int run_vocabulary_read_scores(const struct run_metadata *metadata,
                                struct run_vocabulary *vocabulary, struct run_failure *failure)
 {
-    return read_array(metadata, KEY "scores", take_score, vocabulary, failure);
+    return read_values(metadata, KEY "scores", vocabulary, &vocabulary->scores, failure);
 }
 
 int run_vocabulary_make_bytes(struct run_vocabulary *vocabulary, struct run_failure *failure)
 {
-    *vocabulary = (struct run_vocabulary){.n = 256, .longest_bytes = 1};
-    vocabulary->texts = malloc(256);
-    vocabulary->starts = calloc(257, sizeof *vocabulary->starts);
-    vocabulary->types = malloc(256);
-    if (!vocabulary->texts || !vocabulary->starts || !vocabulary->types)
+    *vocabulary = (struct run_vocabulary){0};
+    if (make_room(vocabulary, 256, 256) < 0)
         return run_fail_memory(failure);
-    memset(vocabulary->types, GGUF_TOKEN_NORMAL, 256);
-    for (uint32_t i = 0; i < 256; i++) {
-        vocabulary->texts[i] = (char)i;
-        vocabulary->starts[i + 1] = i + 1;
-    }
+    for (unsigned i = 0; i < 256; i++)
+        add_text(vocabulary, &(const char){(char)i}, 1);
     return make_slots(vocabulary, failure);
 }
 
@@ -275,14 +275,6 @@ void run_vocabulary_free(struct run_vocabulary *vocabulary)
 }
 
 /* ---- bytes ---- */
-
-bool run_vocabulary_is_byte(const struct run_vocabulary *vocabulary, uint32_t id, uint8_t *byte)
-{
-    uint32_t length;
-    const char *text = run_vocabulary_text(vocabulary, id, &length);
-
-    return gguf_byte_token_parse(text, length, byte);
-}
 
 void run_vocabulary_find_bytes(const struct run_vocabulary *vocabulary, int32_t ids[256])
 {

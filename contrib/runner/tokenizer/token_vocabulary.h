@@ -68,9 +68,6 @@ static inline bool run_vocabulary_is_control(const struct run_vocabulary *vocabu
     return gguf_token_type_is_control(vocabulary->types[id]);
 }
 
-/* Return true if the token is a byte, written as <0x41>, and store that byte. */
-bool run_vocabulary_is_byte(const struct run_vocabulary *vocabulary, uint32_t id, uint8_t *byte);
-
 /*
  * Fill in the token of each byte: the one written <0x41>, or else the byte itself; -1 if there is
  * none.

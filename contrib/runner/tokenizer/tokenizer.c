@@ -1,6 +1,5 @@
 #include "contrib/runner/tokenizer/tokenizer.h"
 
-#include "contrib/runner/tokenizer/characters.h"
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
 
 #include <errno.h>
@@ -16,13 +15,35 @@
 /* Longer added tokens are never matched. */
 #define MAX_ADDED_BYTES 512
 
-static const struct run_tokenizer_kind *const kinds[] = {&run_kind_llama,
-                                                         &run_kind_gpt2,
-                                                         &run_kind_gemma4,
-                                                         &run_kind_bert,
-                                                         &run_kind_rwkv,
-                                                         &run_kind_plamo2,
-                                                         NULL};
+/* Tokens with this score or a lower one are not searched for. */
+#define NO_SCORE (-2000)
+
+/* Append the longest token that the text begins with, again and again. */
+static int encode_longest(const struct run_tokenizer *tokenizer, const char *text, size_t length,
+                          bool is_first, struct run_ids *ids)
+{
+    (void)is_first;
+    for (size_t at = 0; at < length;) {
+        const struct run_prefix *token =
+            run_prefix_trie_longest(&tokenizer->tokens, text + at, length - at, NULL);
+        const int32_t id = token ? token->id : tokenizer->special.unk;
+
+        if (id >= 0)
+            run_ids_add(ids, id);
+        at += token ? token->length : 1;
+    }
+    return 0;
+}
+
+static const struct run_tokenizer_kind kinds[] = {
+    {"llama", run_spm_open, run_spm_encode, gguf_space_marks_decode, RUN_SEARCH_NOTHING},
+    {"gpt2", run_byte_pair_open, run_byte_pair_encode, gguf_alphabet_decode, RUN_SEARCH_NOTHING},
+    {"gemma4", run_byte_pair_open, run_byte_pair_encode, gguf_alphabet_decode, RUN_SEARCH_NOTHING},
+    {"bert", run_wordpiece_open, run_wordpiece_encode, gguf_space_marks_decode, RUN_SEARCH_TEXTS},
+    {"rwkv", NULL, encode_longest, gguf_token_unescape, RUN_SEARCH_PIECES},
+    {"plamo2", run_plamo_open, run_plamo_encode, NULL, RUN_SEARCH_TEXTS},
+    {"", NULL, encode_longest, NULL, RUN_SEARCH_TEXTS}, /* the tokens are the 256 bytes */
+};
 
 void run_tokenizer_add_note(struct run_tokenizer *tokenizer, const char *format, ...)
 {
@@ -51,14 +72,14 @@ static size_t decode_token(const struct run_tokenizer *tokenizer, uint32_t id, c
     case GGUF_TOKEN_USER_DEFINED:
         break;
     case GGUF_TOKEN_BYTE:
-        if (run_vocabulary_is_byte(&tokenizer->vocabulary, id, &byte)) {
+        if (gguf_byte_token_parse(text, length, &byte)) {
             *out = (char)byte;
             return 1;
         }
         /* fall through */
     default:
-        if (tokenizer->kind->decode)
-            return tokenizer->kind->decode(tokenizer, text, length, out);
+        if (tokenizer->decode)
+            return tokenizer->decode(text, length, out);
     }
     memcpy(out, text, length);
     return length;
@@ -80,25 +101,35 @@ static int make_pieces(struct run_tokenizer *tokenizer)
     return 0;
 }
 
-static int collect_added(struct run_tokenizer *tokenizer)
+/* Collect the tokens that are searched for in a text. */
+static int collect_tokens(struct run_tokenizer *tokenizer)
 {
+    const struct run_vocabulary *vocabulary = &tokenizer->vocabulary;
     int code = 0;
 
-    for (uint32_t id = 0; code == 0 && id < tokenizer->vocabulary.n; id++) {
-        const uint8_t type = tokenizer->vocabulary.types[id];
+    for (uint32_t id = 0; code == 0 && id < vocabulary->n; id++) {
+        const bool is_user = vocabulary->types[id] == GGUF_TOKEN_USER_DEFINED;
+        const bool is_control = run_vocabulary_is_control(vocabulary, id);
         uint32_t length;
-        const char *text = run_vocabulary_text(&tokenizer->vocabulary, id, &length);
+        const char *text = run_vocabulary_text(vocabulary, id, &length);
 
-        if (length > MAX_ADDED_BYTES)
-            continue;
-        if (type == GGUF_TOKEN_USER_DEFINED)
+        if (is_user && length <= MAX_ADDED_BYTES)
             code = run_prefix_trie_add(&tokenizer->user_tokens, text, length, (int32_t)id);
-        if (code == 0 && (type == GGUF_TOKEN_USER_DEFINED ||
-                          run_vocabulary_is_control(&tokenizer->vocabulary, id)))
+        if (code == 0 && (is_user || is_control) && length <= MAX_ADDED_BYTES)
             code = run_prefix_trie_add(&tokenizer->control_tokens, text, length, (int32_t)id);
+        if (code < 0 || is_control || tokenizer->kind->search == RUN_SEARCH_NOTHING ||
+            (vocabulary->scores &&
+             (vocabulary->types[id] == GGUF_TOKEN_BYTE || !(vocabulary->scores[id] > NO_SCORE))))
+            continue;
+        if (tokenizer->kind->search == RUN_SEARCH_PIECES) {
+            text = tokenizer->pieces + tokenizer->piece_starts[id];
+            length = tokenizer->piece_starts[id + 1] - tokenizer->piece_starts[id];
+        }
+        code = run_prefix_trie_add(&tokenizer->tokens, text, length, (int32_t)id);
     }
     run_prefix_trie_sort(&tokenizer->user_tokens);
     run_prefix_trie_sort(&tokenizer->control_tokens);
+    run_prefix_trie_sort(&tokenizer->tokens);
     return code;
 }
 
@@ -112,6 +143,7 @@ static int open_kind(struct run_tokenizer *tokenizer, const struct run_metadata 
 
     tokenizer->special = defaults->ids;
     tokenizer->is_space_added = defaults->is_space_added;
+    tokenizer->decode = tokenizer->kind->decode;
     tokenizer->marks = calloc(tokenizer->vocabulary.n, sizeof *tokenizer->marks);
     if (!tokenizer->marks)
         return run_fail_memory(failure);
@@ -127,9 +159,17 @@ static int open_kind(struct run_tokenizer *tokenizer, const struct run_metadata 
         code = tokenizer->kind->open(tokenizer, metadata, failure);
     if (code < 0)
         return code;
-    if (collect_added(tokenizer) < 0 || make_pieces(tokenizer) < 0)
+    if (make_pieces(tokenizer) < 0 || collect_tokens(tokenizer) < 0)
         return run_fail_memory(failure);
     return 0;
+}
+
+static const struct run_tokenizer_kind *find_kind(const char *model)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i].model, model) == 0)
+            return &kinds[i];
+    return NULL;
 }
 
 /* Open a tokenizer. Without metadata, its vocabulary is the bytes. */
@@ -140,7 +180,6 @@ static int open_tokenizer(const struct run_tokenizer_kind *kind,
     struct run_tokenizer *tokenizer = calloc(1, sizeof *tokenizer);
     int code;
 
-    *out = NULL;
     if (!tokenizer)
         return run_fail_memory(failure);
     tokenizer->kind = kind;
@@ -157,22 +196,8 @@ static int open_tokenizer(const struct run_tokenizer_kind *kind,
 
 int run_tokenizer_open_bytes(struct run_tokenizer **out, struct run_failure *failure)
 {
-    return open_tokenizer(&run_kind_bytes, NULL, out, failure);
-}
-
-static const struct run_tokenizer_kind *find_kind(const char *model)
-{
-    size_t i = 0;
-
-    while (kinds[i] && strcmp(kinds[i]->model, model) != 0)
-        i++;
-    return kinds[i];
-}
-
-/* Return true for the values by which llama.cpp and others say that a model has no vocabulary. */
-static bool is_none(const char *model)
-{
-    return strcmp(model, "no_vocab") == 0 || strcmp(model, "none") == 0;
+    *out = NULL;
+    return open_tokenizer(find_kind(""), NULL, out, failure);
 }
 
 static bool is_vocabulary_of_bytes(const struct run_metadata *metadata)
@@ -187,19 +212,21 @@ int run_tokenizer_open(const struct run_metadata *metadata, struct run_tokenizer
                        struct run_failure *failure)
 {
     const char *model = run_metadata_string(metadata, MODEL);
+    /* The values by which llama.cpp and others say that a model has no vocabulary. */
+    const bool is_none = model && (strcmp(model, "no_vocab") == 0 || strcmp(model, "none") == 0);
     const struct run_tokenizer_kind *kind;
 
     *out = NULL;
     if (!model && run_metadata_has(metadata, MODEL))
         return run_fail(failure, -EINVAL, "metadata: " MODEL ": not a string");
-    if ((!model || is_none(model)) && is_vocabulary_of_bytes(metadata))
+    if ((!model || is_none) && is_vocabulary_of_bytes(metadata))
         return run_tokenizer_open_bytes(out, failure);
-    if (model && is_none(model))
+    if (is_none)
         return run_fail(failure, -ENOENT, "metadata: " MODEL ": %s: the model has no vocabulary",
                         model);
     if (!model)
         return run_fail(failure, -ENOENT, "metadata: no " MODEL ": the model has no vocabulary");
-    kind = find_kind(model);
+    kind = *model != '\0' ? find_kind(model) : NULL;
     if (!kind)
         return run_fail(failure, -ENOTSUP, "metadata: " MODEL ": %.64s is not supported", model);
     return open_tokenizer(kind, metadata, out, failure);
@@ -209,11 +236,13 @@ void run_tokenizer_close(struct run_tokenizer *tokenizer)
 {
     if (!tokenizer)
         return;
-    if (tokenizer->state)
-        tokenizer->kind->close(tokenizer->state);
     run_vocabulary_free(&tokenizer->vocabulary);
     run_prefix_trie_free(&tokenizer->user_tokens);
     run_prefix_trie_free(&tokenizer->control_tokens);
+    run_prefix_trie_free(&tokenizer->tokens);
+    run_pre_tokenizer_close(&tokenizer->splitter);
+    free(tokenizer->merges.slots);
+    free(tokenizer->ranks);
     free(tokenizer->pieces);
     free(tokenizer->piece_starts);
     free(tokenizer->marks);
@@ -269,7 +298,7 @@ bool run_tokenizer_is_end(const struct run_tokenizer *tokenizer, int32_t id)
 }
 
 int run_tokenizer_show(const struct run_tokenizer *tokenizer, int32_t id, bool is_control_shown,
-                       struct run_utf8_stream *stream, const char **out, size_t *out_length)
+                       struct run_utf8_stream *stream, struct gguf_buffer *out)
 {
     size_t length;
     const char *piece = run_tokenizer_piece(tokenizer, id, &length);
@@ -277,17 +306,33 @@ int run_tokenizer_show(const struct run_tokenizer *tokenizer, int32_t id, bool i
     if (run_tokenizer_is_hidden(tokenizer, id)) {
         if (!is_control_shown)
             length = 0;
-    } else if (stream->is_at_start && length > 0) {
+    } else if (!stream->has_begun && length > 0) {
         if (tokenizer->is_space_added && piece[0] == ' ') {
             piece++;
             length--;
         }
-        stream->is_at_start = false;
+        stream->has_begun = true;
     }
-    return run_utf8_put(stream, piece, length, out, out_length);
+    return run_utf8_put(stream, piece, length, out);
 }
 
 /* ---- encoding ---- */
+
+int run_text_add_marked(struct gguf_buffer *text, const char *bytes, size_t length)
+{
+    int code = 0;
+
+    for (size_t at = 0; code == 0 && at < length;) {
+        const char *space = memchr(bytes + at, ' ', length - at);
+        const size_t end = space ? (size_t)(space - bytes) : length;
+
+        code = gguf_buffer_add(text, bytes + at, end - at);
+        if (code == 0 && space)
+            code = gguf_buffer_add_string(text, GGUF_SPACE_MARK);
+        at = end + 1;
+    }
+    return code;
+}
 
 /* An added token in a text. Its id is RUN_NO_TOKEN past the last one. */
 struct found {
@@ -364,10 +409,10 @@ static int encode_parts(const struct run_tokenizer *tokenizer, const struct inpu
             end--;
         if (end > at)
             code = tokenizer->kind->encode(tokenizer, text + at, end - at, is_first, ids);
-        if (code == 0 && found.id >= 0)
-            code = run_ids_add(ids, found.id);
         if (code < 0)
             return code;
+        if (found.id >= 0)
+            run_ids_add(ids, found.id);
         is_first = true;
         at = found.end;
         while (marks & RUN_MARK_TAKES_RIGHT && at < input->length && is_blank(text[at]))
@@ -380,21 +425,20 @@ static int encode(const struct run_tokenizer *tokenizer, const struct input *inp
                   struct run_ids *ids, struct run_failure *failure)
 {
     const struct gguf_special_ids *special = &tokenizer->special;
-    int code = 0;
+    int code;
 
     if (input->length >= MAX_TEXT_BYTES)
         return run_fail(failure, -E2BIG, "a text of %zu bytes: the limit is %zu", input->length,
                         MAX_TEXT_BYTES - 1);
     if (flags & RUN_ENCODE_BOS_EOS && special->is_bos_added && special->bos >= 0)
-        code = run_ids_add(ids, special->bos);
-    if (code == 0)
-        code = encode_parts(tokenizer, input, ids);
-    if (code == 0 && flags & RUN_ENCODE_BOS_EOS && special->is_eos_added && special->eos >= 0)
-        code = run_ids_add(ids, special->eos);
+        run_ids_add(ids, special->bos);
+    code = encode_parts(tokenizer, input, ids);
+    if (flags & RUN_ENCODE_BOS_EOS && special->is_eos_added && special->eos >= 0)
+        run_ids_add(ids, special->eos);
     if (code == -EOVERFLOW)
         return run_fail(failure, code,
                         "the pre-tokenizer cannot split this text: its words are too long");
-    return code < 0 ? run_fail_memory(failure) : 0;
+    return code < 0 || ids->is_short ? run_fail_memory(failure) : 0;
 }
 
 int run_tokenizer_encode(const struct run_tokenizer *tokenizer, const char *text, size_t length,

@@ -4,8 +4,8 @@
  */
 #pragma once
 
+#include "contrib/runner/tokenizer/characters.h"
 #include "contrib/runner/tokenizer/token_ids.h"
-#include "contrib/runner/tokenizer/utf8_stream.h"
 #include "contrib/runner/tree/metadata.h"
 #include "gguf/models/special_ids.h"
 
@@ -90,9 +90,9 @@ bool run_tokenizer_is_end(const struct run_tokenizer *tokenizer, int32_t id);
 bool run_tokenizer_adds_space(const struct run_tokenizer *tokenizer);
 
 /*
- * Decode a token into a stream that was begun with run_utf8_begin(), and return the text that can
- * be shown now as run_utf8_put() does. A hidden token gives nothing, or its text if
- * `is_control_shown`. The space that encoding adds is left out at the start of a text.
+ * Decode a token into a stream, and append the text that can be shown now to `out`. A hidden token
+ * gives nothing, or its text if `is_control_shown`. The space that encoding adds is left out at the
+ * start of a text. Returns 0 or -ENOMEM.
  */
 int run_tokenizer_show(const struct run_tokenizer *tokenizer, int32_t id, bool is_control_shown,
-                       struct run_utf8_stream *stream, const char **out, size_t *out_length);
+                       struct run_utf8_stream *stream, struct gguf_buffer *out);

@@ -1,36 +1,39 @@
 /* The kinds of tokenizers, and declarations shared by the tokenizer's files. */
 #pragma once
 
+#include "contrib/runner/tokenizer/bpe.h"
 #include "contrib/runner/tokenizer/prefix_trie.h"
+#include "contrib/runner/tokenizer/pre_tokenizer.h"
 #include "contrib/runner/tokenizer/token_vocabulary.h"
 #include "contrib/runner/tokenizer/tokenizer.h"
 #include "gguf/models/tokens.h"
-#include "gguf/support/arrays.h"
+
+/*
+ * Write the bytes of an ordinary token, at most as many as its text has, and return their number.
+ */
+typedef size_t run_token_decoder(const char *text, size_t length, char *out);
 
 struct run_tokenizer_kind {
     const char *model; /* tokenizer.ggml.model */
 
     /*
-     * Make `state` after the vocabulary was read. May change the defaults, which were copied to the
+     * Called after the vocabulary was read. May change the defaults, which were copied to the
      * tokenizer. May be NULL.
      */
     int (*open)(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
                 struct run_failure *failure);
-    void (*close)(void *state);
 
     /*
      * Append the tokens of a text without added tokens. `is_first` is true at the start of the text
-     * and after a control token. Returns 0, -ENOMEM or another negative errno.
+     * and after a control token. Returns 0 or a negative errno; ids->is_short is looked at, too.
      */
     int (*encode)(const struct run_tokenizer *tokenizer, const char *text, size_t length,
                   bool is_first, struct run_ids *ids);
 
-    /*
-     * Write the bytes of an ordinary token, at most as many as its text has, and return their
-     * number. NULL if the bytes are the text.
-     */
-    size_t (*decode)(const struct run_tokenizer *tokenizer, const char *text, size_t length,
-                     char *out);
+    run_token_decoder *decode; /* the default */
+
+    /* What is searched for the longest token: nothing, texts of tokens, or what they decode to. */
+    enum { RUN_SEARCH_NOTHING, RUN_SEARCH_TEXTS, RUN_SEARCH_PIECES } search;
 };
 
 /* Size of the notes of a tokenizer, with the NUL. */
@@ -38,10 +41,10 @@ struct run_tokenizer_kind {
 
 struct run_tokenizer {
     const struct run_tokenizer_kind *kind;
-    void *state; /* owned by the kind */
     struct run_vocabulary vocabulary;
     struct gguf_special_ids special;
     bool is_space_added;
+    run_token_decoder *decode;          /* NULL: the bytes are the text */
     char *pieces;                       /* texts of all tokens, concatenated */
     uint32_t *piece_starts;             /* n + 1 offsets in `pieces` */
     uint8_t *marks;                     /* one enum run_token_mark set per token */
@@ -49,6 +52,16 @@ struct run_tokenizer {
     /* user_tokens, and the tokens matched only with RUN_ENCODE_SPECIAL */
     struct run_prefix_trie control_tokens;
     char note[RUN_NOTE_BYTES];
+
+    /* Parts that a kind may have. */
+    struct run_prefix_trie tokens; /* all that text becomes */
+    int32_t bytes[256];            /* the tokens of single bytes, or RUN_NO_TOKEN */
+    struct run_merge_table merges; /* without it, two tokens merge if they are one together */
+    uint32_t *ranks;       /* then: by token; lower ranks merge first; NULL: ids are ranks */
+    bool is_cut_at_spaces; /* in no token does anything precede a space: words merge one by one */
+    const struct gguf_pretokenizer *pretokenizer;
+    struct run_pre_tokenizer splitter;
+    bool is_lowered, is_stripped; /* letters become small; accents are removed */
 };
 
 enum run_token_mark {
@@ -58,13 +71,23 @@ enum run_token_mark {
     RUN_MARK_SHOWN = 8,       /* a control token that is part of the output */
 };
 
-extern const struct run_tokenizer_kind run_kind_llama;
-extern const struct run_tokenizer_kind run_kind_gpt2;
-extern const struct run_tokenizer_kind run_kind_gemma4;
-extern const struct run_tokenizer_kind run_kind_bert;
-extern const struct run_tokenizer_kind run_kind_rwkv;
-extern const struct run_tokenizer_kind run_kind_plamo2;
-extern const struct run_tokenizer_kind run_kind_bytes; /* not in the table */
+/* The functions of the kinds: a file for each. */
+int run_spm_open(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
+                 struct run_failure *failure);
+int run_spm_encode(const struct run_tokenizer *tokenizer, const char *text, size_t length,
+                   bool is_first, struct run_ids *ids);
+int run_byte_pair_open(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
+                       struct run_failure *failure);
+int run_byte_pair_encode(const struct run_tokenizer *tokenizer, const char *text, size_t length,
+                         bool is_first, struct run_ids *ids);
+int run_wordpiece_open(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
+                       struct run_failure *failure);
+int run_wordpiece_encode(const struct run_tokenizer *tokenizer, const char *text, size_t length,
+                         bool is_first, struct run_ids *ids);
+int run_plamo_open(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
+                   struct run_failure *failure);
+int run_plamo_encode(const struct run_tokenizer *tokenizer, const char *text, size_t length,
+                     bool is_first, struct run_ids *ids);
 
 /* Fill in the ids of special tokens and their marks, and correct types known to be wrong. */
 int run_special_tokens_find(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
@@ -73,10 +96,6 @@ int run_special_tokens_find(struct run_tokenizer *tokenizer, const struct run_me
 /* Add a note for the user. */
 void run_tokenizer_add_note(struct run_tokenizer *tokenizer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* Decode a token's text: U+2581 becomes a space. */
-size_t run_decode_space_marks(const struct run_tokenizer *tokenizer, const char *text,
-                              size_t length, char *out);
 
 /* Append a text with U+2581 in place of spaces. Returns 0 or -ENOMEM. */
 int run_text_add_marked(struct gguf_buffer *text, const char *bytes, size_t length);

@@ -7,8 +7,8 @@
  */
 #include "contrib/runner/tokenizer/characters.h"
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
-#include "contrib/runner/tokenizer/utf8_stream.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <unicase.h>
 #include <uninorm.h>
@@ -22,44 +22,16 @@
 /* No character decomposes into more. */
 #define MAX_DECOMPOSED 32
 
-struct wordpiece {
-    struct run_prefix_trie tokens;
-    bool is_lowered;
-    bool is_stripped; /* accents are removed */
-};
-
-static int open_wordpiece(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
-                          struct run_failure *failure)
+int run_wordpiece_open(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
+                       struct run_failure *failure)
 {
-    const struct run_vocabulary *vocabulary = &tokenizer->vocabulary;
-    struct wordpiece *state = calloc(1, sizeof *state);
-
-    tokenizer->state = state;
-    if (!state)
-        return run_fail_memory(failure);
-    state->is_lowered = run_metadata_is_true(metadata, KEY "lowercase", true);
-    state->is_stripped = run_metadata_is_true(metadata, KEY "strip_accents", state->is_lowered);
-    for (uint32_t id = 0; id < vocabulary->n; id++) {
-        uint32_t length;
-        const char *text = run_vocabulary_text(vocabulary, id, &length);
-
-        if (run_vocabulary_is_control(vocabulary, id))
-            continue;
-        if (run_prefix_trie_add(&state->tokens, text, length, (int32_t)id) < 0)
-            return run_fail_memory(failure);
-    }
-    run_prefix_trie_sort(&state->tokens);
+    (void)failure;
+    tokenizer->is_lowered = run_metadata_is_true(metadata, KEY "lowercase", true);
+    tokenizer->is_stripped =
+        run_metadata_is_true(metadata, KEY "strip_accents", tokenizer->is_lowered);
     gguf_special_ids_complete(&tokenizer->special, tokenizer->kind->model, NULL, false,
                               GGUF_NO_TOKEN);
     return 0;
-}
-
-static void close_wordpiece(void *state)
-{
-    struct wordpiece *wordpiece = state;
-
-    run_prefix_trie_free(&wordpiece->tokens);
-    free(wordpiece);
 }
 
 struct encoding {
@@ -70,54 +42,36 @@ struct encoding {
 };
 
 /* End the word: append its tokens, or the unknown token. */
-static int end_word(struct encoding *encoding)
+static void end_word(struct encoding *encoding)
 {
-    const struct wordpiece *state = encoding->tokenizer->state;
+    const struct run_tokenizer *tokenizer = encoding->tokenizer;
     const struct gguf_buffer *word = &encoding->word;
     const size_t n_before = encoding->ids->n;
-    int code = 0;
 
-    if (encoding->n_characters == 0)
-        return 0;
-    for (size_t at = 0; code == 0 && at < word->length;) {
+    for (size_t at = 0; encoding->n_characters > 0 && at < word->length;) {
         const struct run_prefix *token =
-            run_prefix_trie_longest(&state->tokens, word->bytes + at, word->length - at, NULL);
+            run_prefix_trie_longest(&tokenizer->tokens, word->bytes + at, word->length - at, NULL);
 
         if (!token || encoding->n_characters > MAX_WORD_CHARACTERS) {
             encoding->ids->n = n_before;
-            if (encoding->tokenizer->special.unk >= 0)
-                code = run_ids_add(encoding->ids, encoding->tokenizer->special.unk);
+            if (tokenizer->special.unk >= 0)
+                run_ids_add(encoding->ids, tokenizer->special.unk);
             break;
         }
-        code = run_ids_add(encoding->ids, token->id);
+        run_ids_add(encoding->ids, token->id);
         at += token->length;
     }
     encoding->n_characters = 0;
-    return code;
 }
 
 static int add_character(struct encoding *encoding, uint32_t code)
 {
-    char utf8[RUN_UTF8_BYTES];
-    int result = 0;
-
     if (encoding->n_characters++ == 0) {
         encoding->word.length = 0;
-        result = gguf_buffer_add(&encoding->word, GGUF_SPACE_MARK, GGUF_SPACE_MARK_BYTES);
+        if (gguf_buffer_add_string(&encoding->word, GGUF_SPACE_MARK) < 0)
+            return -ENOMEM;
     }
-    if (result == 0)
-        result = gguf_buffer_add(&encoding->word, utf8, run_character_encode(code, utf8));
-    return result;
-}
-
-/* Append a character as a word of its own. */
-static int add_alone(struct encoding *encoding, uint32_t code)
-{
-    int result = end_word(encoding);
-
-    if (result == 0)
-        result = add_character(encoding, code);
-    return result < 0 ? result : end_word(encoding);
+    return run_character_add(&encoding->word, code);
 }
 
 static bool is_ideograph(uint32_t code)
@@ -131,9 +85,9 @@ static bool is_ideograph(uint32_t code)
 
 static bool is_punctuation(uint32_t code)
 {
-    const unsigned classes = run_character_classes(code);
+    const uint32_t category = uc_general_category(run_character_stand_in(code)).bitmask;
 
-    return classes & RUN_PUNCTUATION || (code < 0x80 && classes & RUN_SYMBOL);
+    return category & UC_CATEGORY_MASK_P || (code < 0x80 && category & UC_CATEGORY_MASK_S);
 }
 
 /*
@@ -142,32 +96,37 @@ static bool is_punctuation(uint32_t code)
  */
 static int add_normal(struct encoding *encoding, uint32_t code, bool is_alone)
 {
-    const struct wordpiece *state = encoding->tokenizer->state;
+    const struct run_tokenizer *tokenizer = encoding->tokenizer;
     uint32_t parts[MAX_DECOMPOSED] = {code};
     size_t n = 1;
     int result = 0;
 
-    if (state->is_stripped && code >= 0x80) {
+    if (tokenizer->is_stripped && code >= 0x80) {
         n = MAX_DECOMPOSED;
         if (u32_normalize(UNINORM_NFD, &code, 1, parts, &n) != parts)
             n = 0;
     }
     for (size_t i = 0; result == 0 && i < n; i++) {
         uint32_t part = parts[i];
+        bool is_word;
 
-        if (state->is_stripped && part >= 0x80 &&
+        if (tokenizer->is_stripped && part >= 0x80 &&
             uc_is_general_category_withtable(part, UC_CATEGORY_MASK_Mn))
             continue;
-        if (state->is_lowered)
+        if (tokenizer->is_lowered)
             part = uc_tolower(part);
-        result = is_alone || is_punctuation(part) ? add_alone(encoding, part)
-                                                  : add_character(encoding, part);
+        is_word = is_alone || is_punctuation(part);
+        if (is_word)
+            end_word(encoding);
+        result = add_character(encoding, part);
+        if (is_word)
+            end_word(encoding);
     }
     return result;
 }
 
-static int encode_wordpiece(const struct run_tokenizer *tokenizer, const char *text, size_t length,
-                            bool is_first, struct run_ids *ids)
+int run_wordpiece_encode(const struct run_tokenizer *tokenizer, const char *text, size_t length,
+                         bool is_first, struct run_ids *ids)
 {
     struct encoding encoding = {.tokenizer = tokenizer, .ids = ids};
     int code = 0;
@@ -175,27 +134,19 @@ static int encode_wordpiece(const struct run_tokenizer *tokenizer, const char *t
     (void)is_first;
     for (size_t at = 0; code == 0 && at < length;) {
         const struct run_character character = run_character_decode(text, length, at);
-        const unsigned classes = run_character_classes(character.code);
-        const bool is_blank = character.code == '\t' || character.code == '\r' ||
-                              character.code == '\n' ||
-                              (classes & RUN_SPACE && !(classes & RUN_CONTROL));
+        const uint32_t known = run_character_stand_in(character.code);
+        const uint32_t category = uc_general_category(known).bitmask;
+        const bool is_control = category & UC_CATEGORY_MASK_C && !(category & UC_CATEGORY_MASK_Cn);
 
         at += character.n_bytes;
-        if (is_blank)
-            code = end_word(&encoding);
-        else if (character.code != RUN_REPLACEMENT && !(classes & RUN_CONTROL))
+        if (character.code == '\t' || character.code == '\r' || character.code == '\n' ||
+            (uc_is_property_white_space(known) && !is_control))
+            end_word(&encoding);
+        else if (character.code != RUN_REPLACEMENT && !is_control)
             code = add_normal(&encoding, character.code, is_ideograph(character.code));
     }
     if (code == 0)
-        code = end_word(&encoding);
+        end_word(&encoding);
     free(encoding.word.bytes);
     return code;
 }
-
-const struct run_tokenizer_kind run_kind_bert = {
-    .model = "bert",
-    .open = open_wordpiece,
-    .close = close_wordpiece,
-    .encode = encode_wordpiece,
-    .decode = run_decode_space_marks,
-};

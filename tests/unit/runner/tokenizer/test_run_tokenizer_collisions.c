@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "contrib/runner/tokenizer/merge_table.h"
+#include "contrib/runner/tokenizer/bpe.h"
 #include "contrib/runner/tokenizer/token_vocabulary.h"
 #include "tests/unit/runner/run_tree_files.h"
 
@@ -103,10 +103,10 @@ Test(run_tokenizer_collisions, merges_with_equal_unkeyed_hashes)
     int32_t left = 0, right = 0;
 
     cr_assert_eq(inverse * 0x9e3779b97f4a7c15u, (uint64_t)1);
-    cr_assert_eq(run_merge_table_open(&table, 0), 0);
+    cr_assert_eq(run_merge_table_open(&table, N_TOKENS), 0);
     cr_assert_eq(run_merge_table_open(&other, 0), 0);
     cr_expect_neq(table.key.words[0], other.key.words[0], "two tables have the same key");
-    for (uint64_t i = 1; table.n_merges < N_TOKENS; i++) {
+    for (uint64_t i = 1, n = 0; n < N_TOKENS; i++) {
         const uint64_t pair = i * inverse;
         struct run_merge merge = {.rank = 1, .id = 5};
 
@@ -114,7 +114,8 @@ Test(run_tokenizer_collisions, merges_with_equal_unkeyed_hashes)
             continue; /* not valid ids */
         merge.left = left = (int32_t)(pair >> 32);
         merge.right = right = (int32_t)(pair & UINT32_MAX);
-        cr_assert_eq(run_merge_table_add(&table, &merge), 0);
+        run_merge_table_add(&table, &merge);
+        n++;
     }
     for (uint32_t i = 0; i <= table.slot_mask; i++) {
         run = table.slots[i].id >= 0 ? run + 1 : 0;
@@ -124,6 +125,6 @@ Test(run_tokenizer_collisions, merges_with_equal_unkeyed_hashes)
     cr_assert_not_null(run_merge_table_find(&table, left, right));
     cr_expect_eq(run_merge_table_find(&table, left, right)->id, 5);
     cr_expect_null(run_merge_table_find(&table, right, -1));
-    run_merge_table_close(&table);
-    run_merge_table_close(&other);
+    free(table.slots);
+    free(other.slots);
 }

@@ -1,28 +1,34 @@
 /* Showing tokens: pieces are joined to whole UTF-8 characters. */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/unit/gguf/model_file.h"
 #include "tests/unit/runner/run_vocabularies.h"
 
+static void expect(const struct gguf_buffer *out, const char *what, const char *shown)
+{
+    cr_expect(out->length == strlen(shown) && memcmp(out->bytes, shown, out->length) == 0,
+              "%s is shown as \"%.*s\"", what, (int)out->length, out->bytes);
+}
+
 static void expect_put(struct run_utf8_stream *stream, const char *piece, const char *shown)
 {
-    const char *out;
-    size_t length;
+    struct gguf_buffer out = {0};
 
-    cr_assert_eq(run_utf8_put(stream, piece, strlen(piece), &out, &length), 0);
-    cr_expect(length == strlen(shown) && memcmp(out, shown, length) == 0,
-              "\"%s\" is shown as \"%.*s\"", piece, (int)length, out);
+    cr_assert_eq(run_utf8_put(stream, piece, strlen(piece), &out), 0);
+    expect(&out, piece, shown);
+    gguf_buffer_free(&out);
 }
 
 static void expect_end(struct run_utf8_stream *stream, const char *shown)
 {
-    const char *out;
-    size_t length;
+    struct gguf_buffer out = {0};
 
-    cr_assert_eq(run_utf8_end(stream, &out, &length), 0);
-    cr_expect(length == strlen(shown) && memcmp(out, shown, length) == 0, "%.*s", (int)length, out);
+    cr_assert_eq(run_utf8_end(stream, &out), 0);
+    expect(&out, "the end", shown);
+    gguf_buffer_free(&out);
 }
 
 #define NONE "\xef\xbf\xbd" /* U+FFFD */
@@ -31,7 +37,6 @@ Test(run_tokenizer_stream, characters_are_whole)
 {
     struct run_utf8_stream stream = {0};
 
-    run_utf8_begin(&stream, true);
     expect_put(&stream, "", "");
     expect_put(&stream, "a\xc3", "a");
     expect_put(&stream,
@@ -47,9 +52,8 @@ Test(run_tokenizer_stream, characters_are_whole)
     expect_end(&stream, NONE);
     expect_put(&stream, "\xe4", "");
     /* Bytes kept from the previous text are dropped. */
-    run_utf8_begin(&stream, false);
+    stream = (struct run_utf8_stream){0};
     expect_put(&stream, "x", "x");
-    run_utf8_free(&stream);
 }
 
 /* Examples of Unicode, chapter 3.9, tables 3-8 to 3-11. */
@@ -75,31 +79,26 @@ Test(run_tokenizer_stream, invalid_utf8_is_replaced)
 
     for (size_t i = 0; i < COUNT(list); i++) {
         struct run_utf8_stream whole = {0}, single = {0};
-        char shown[256] = "";
+        struct gguf_buffer out = {0};
 
         expect_put(&whole, list[i].bytes, list[i].shown);
-        for (const char *at = list[i].bytes; *at != '\0'; at++) {
-            const char *out;
-            size_t length;
-
-            cr_assert_eq(run_utf8_put(&single, at, 1, &out, &length), 0);
-            strncat(shown, out, length);
-        }
-        cr_expect_str_eq(shown, list[i].shown);
-        run_utf8_free(&whole);
-        run_utf8_free(&single);
+        for (const char *at = list[i].bytes; *at != '\0'; at++)
+            cr_assert_eq(run_utf8_put(&single, at, 1, &out), 0);
+        expect(&out, list[i].bytes, list[i].shown);
+        gguf_buffer_free(&out);
     }
 }
 
 static void expect_show(const struct run_tokenizer *tokenizer, struct run_utf8_stream *stream,
                         int32_t id, bool is_control_shown, const char *shown)
 {
-    const char *out;
-    size_t length;
+    struct gguf_buffer out = {0};
+    char what[32];
 
-    cr_assert_eq(run_tokenizer_show(tokenizer, id, is_control_shown, stream, &out, &length), 0);
-    cr_expect(length == strlen(shown) && memcmp(out, shown, length) == 0,
-              "id %d is shown as \"%.*s\"", id, (int)length, out);
+    snprintf(what, sizeof what, "id %d", id);
+    cr_assert_eq(run_tokenizer_show(tokenizer, id, is_control_shown, stream, &out), 0);
+    expect(&out, what, shown);
+    gguf_buffer_free(&out);
 }
 
 Test(run_tokenizer_stream, the_added_space_is_not_shown)
@@ -109,7 +108,6 @@ Test(run_tokenizer_stream, the_added_space_is_not_shown)
         "\"▁a\",\"<0xC3>\",\"<0xA9>\",\"▁\"],\"tokenizer.ggml.token_type\":[2,3,3,1,6,6,1]}");
     struct run_utf8_stream stream = {0};
 
-    run_utf8_begin(&stream, true);
     expect_show(tokenizer, &stream, 1, false, "");
     expect_show(tokenizer, &stream, 3, false, "a");
     expect_show(tokenizer, &stream, 3, false, " a");
@@ -118,12 +116,11 @@ Test(run_tokenizer_stream, the_added_space_is_not_shown)
     expect_show(tokenizer, &stream, 2, true, "</s>");
     expect_show(tokenizer, &stream, 99, true, "");
     /* If the first token is a lone space, it is the added one. */
-    run_utf8_begin(&stream, true);
+    stream = (struct run_utf8_stream){0};
     expect_show(tokenizer, &stream, 6, false, "");
     expect_show(tokenizer, &stream, 3, false, " a");
     /* If text was shown before, no space was added. */
-    run_utf8_begin(&stream, false);
+    stream = (struct run_utf8_stream){.has_begun = true};
     expect_show(tokenizer, &stream, 3, false, " a");
-    run_utf8_free(&stream);
     run_tokenizer_close(tokenizer);
 }
