@@ -16,54 +16,60 @@ enum gguf_change {
 };
 
 /*
- * A tensor of GGUF and the tensor elsewhere. The first of a naming whose pattern matches applies,
- * in either direction. Suffixes ".weight" and ".bias" that the patterns do not name go from one
- * name to the other.
+ * A naming is a text: the prefix of layers elsewhere, then words separated by spaces:
+ *
+ *   output=lm_head                        the name in GGUF, and the name elsewhere
+ *   .attn_q=.self_attn.q_proj             in layers: blk.%.attn_q, and PREFIX.self_attn.q_proj
+ *   .attn_q=.self_attn.q_proj:pairs_q     the order of elements changes, see orders.h
+ *   .attn_norm=.input_layernorm:plus_one  the numbers change: plus_one or minus_exp
+ *   .ffn_up_exps=.mlp.experts.#.up_proj   it is divided along its slowest dimension, by experts
+ *   .attn_k_b&.attn_v_b=.kv_b_proj        two tensors of GGUF go into one
+ *   .attn_k_b!.attn_kv_b=.kv_b_proj       unless the second one is there, with the same content
+ *   rope_freqs                            a configuration or another word has the content
+ *   /xielu.beta=.act_fn.beta              a key, of which each layer has a tensor
+ *
+ * The first word whose pattern matches applies, in either direction. Suffixes ".weight" and ".bias"
+ * that the patterns do not name go from one name to the other.
  */
 struct gguf_rename {
-    const char *name; /* pattern, see gguf_tensor_name_matches() */
-    /*
-     * Pattern of the name elsewhere. With a '#', the tensor is divided along its slowest dimension
-     * into one per expert. NULL: a configuration or another rename has the content.
-     */
-    const char *other;
+    const char *name;  /* pattern, see gguf_tensor_name_matches() */
+    const char *other; /* pattern; NULL: the tensor has no place of its own elsewhere */
     enum gguf_order order;
     enum gguf_change change;
-    const char *with; /* pattern of a second tensor of GGUF that goes into the same one */
-    const char
-        *unless; /* pattern of a tensor of GGUF with the same content, which is used instead */
-    bool is_key; /* `name` is a key with a number for each layer, and each becomes a tensor */
+    const char *with, *unless; /* patterns of other tensors of GGUF; NULL: none */
+    bool is_key;               /* `name` is a key with a number for each layer */
 };
 
-#define GGUF_MAX_NAME_TABLES 10
-
-/* The names of one kind of file: tables, each up to a rename without a name. */
-struct gguf_naming {
-    const struct gguf_rename *tables[GGUF_MAX_NAME_TABLES];
+/* The words of a naming. */
+struct gguf_names {
+    struct gguf_rename *list;
+    size_t count;
 };
 
-/* Return the number of renames of tensors, and rename `index` of them, or NULL after the last. */
-size_t gguf_rename_count(const struct gguf_naming *naming);
-const struct gguf_rename *gguf_rename_at(const struct gguf_naming *naming, size_t index);
+/* Read a naming. Returns 0 or -ENOMEM. Free `names` with gguf_names_free() in any case. */
+int gguf_names_read(const char *naming, struct gguf_names *names);
+void gguf_names_free(struct gguf_names *names);
 
-/* Find a tensor's rename by its name in GGUF, and get its index. Returns NULL if none matches. */
-const struct gguf_rename *gguf_rename_of(const struct gguf_naming *naming, struct gguf_string name,
-                                         struct gguf_name_match *match, size_t *index);
+/* Find a tensor's rename by its name in GGUF. Returns NULL if none matches. */
+const struct gguf_rename *gguf_rename_of(const struct gguf_names *names, struct gguf_string name,
+                                         struct gguf_name_match *match);
 
 /* Checkpoints, by model_type of config.json. */
-extern const struct gguf_naming gguf_naming_mixtral, gguf_naming_llama, gguf_naming_llama_plain,
-    gguf_naming_olmo, gguf_naming_olmo3, gguf_naming_apertus, gguf_naming_seed_oss,
-    gguf_naming_hunyuan_v1_dense, gguf_naming_glm, gguf_naming_glm4, gguf_naming_phi3,
-    gguf_naming_bitnet, gguf_naming_nemotron, gguf_naming_starcoder2, gguf_naming_stablelm,
-    gguf_naming_qwen2_moe, gguf_naming_qwen3_moe, gguf_naming_granitemoeshared, gguf_naming_gpt_oss,
-    gguf_naming_llama4, gguf_naming_glm4_moe, gguf_naming_dots1, gguf_naming_exaone_moe,
-    gguf_naming_ernie4_5_moe, gguf_naming_hunyuan_v1_moe, gguf_naming_hy_v3, gguf_naming_afmoe,
-    gguf_naming_laguna, gguf_naming_cohere2_moe, gguf_naming_minimax_m2, gguf_naming_gemma,
-    gguf_naming_gemma2, gguf_naming_gemma3n, gguf_naming_gemma4, gguf_naming_gpt2,
-    gguf_naming_gpt_bigcode, gguf_naming_gptj, gguf_naming_bloom, gguf_naming_gpt_neox,
-    gguf_naming_falcon, gguf_naming_falcon_plain, gguf_naming_mpt, gguf_naming_dbrx,
-    gguf_naming_phi, gguf_naming_qwen3_next, gguf_naming_qwen3_5, gguf_naming_qwen3_5_moe,
-    gguf_naming_lfm2, gguf_naming_mimo_v2_flash, gguf_naming_deepseek_v3, gguf_naming_deepseek_v2,
-    gguf_naming_deepseek_v32, gguf_naming_minicpm3, gguf_naming_kimi_linear,
-    gguf_naming_falcon_mamba, gguf_naming_mamba2, gguf_naming_bamba, gguf_naming_granitemoehybrid,
-    gguf_naming_jamba, gguf_naming_falcon_h1, gguf_naming_nemotron_h;
+extern const char gguf_naming_mixtral[], gguf_naming_llama[], gguf_naming_llama_plain[],
+    gguf_naming_olmo[], gguf_naming_olmo3[], gguf_naming_apertus[], gguf_naming_seed_oss[],
+    gguf_naming_hunyuan_v1_dense[], gguf_naming_glm[], gguf_naming_glm4[], gguf_naming_phi3[],
+    gguf_naming_bitnet[], gguf_naming_nemotron[], gguf_naming_starcoder2[], gguf_naming_stablelm[],
+    gguf_naming_qwen2_moe[], gguf_naming_qwen3_moe[], gguf_naming_granitemoeshared[],
+    gguf_naming_gpt_oss[], gguf_naming_llama4[], gguf_naming_glm4_moe[], gguf_naming_dots1[],
+    gguf_naming_exaone_moe[], gguf_naming_ernie4_5_moe[], gguf_naming_hunyuan_v1_moe[],
+    gguf_naming_hy_v3[], gguf_naming_afmoe[], gguf_naming_laguna[], gguf_naming_cohere2_moe[],
+    gguf_naming_minimax_m2[], gguf_naming_gemma[], gguf_naming_gemma2[], gguf_naming_gemma3n[],
+    gguf_naming_gemma4[], gguf_naming_gpt2[], gguf_naming_gpt_bigcode[], gguf_naming_gptj[],
+    gguf_naming_bloom[], gguf_naming_gpt_neox[], gguf_naming_falcon[], gguf_naming_falcon_plain[],
+    gguf_naming_mpt[], gguf_naming_dbrx[], gguf_naming_phi[], gguf_naming_qwen3_next[],
+    gguf_naming_qwen3_5[], gguf_naming_qwen3_5_moe[], gguf_naming_lfm2[],
+    gguf_naming_mimo_v2_flash[], gguf_naming_deepseek_v3[], gguf_naming_deepseek_v2[],
+    gguf_naming_deepseek_v32[], gguf_naming_minicpm3[], gguf_naming_kimi_linear[],
+    gguf_naming_falcon_mamba[], gguf_naming_mamba2[], gguf_naming_bamba[],
+    gguf_naming_granitemoehybrid[], gguf_naming_jamba[], gguf_naming_falcon_h1[],
+    gguf_naming_nemotron_h[];

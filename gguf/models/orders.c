@@ -60,10 +60,12 @@ static struct gguf_order_segment *add_segment(struct gguf_placement *out, unsign
     return segment;
 }
 
+/* Add an axis, unless it has one element only. The slowest axis elsewhere comes first. */
 static void add_axis(struct gguf_order_segment *segment, uint64_t size, uint64_t here,
                      uint64_t there)
 {
-    segment->axes[segment->n_axes++] = (struct gguf_order_axis){size, here, there};
+    if (size != 1)
+        segment->axes[segment->n_axes++] = (struct gguf_order_axis){size, here, there};
 }
 
 /* ---- heads ---- */
@@ -231,8 +233,11 @@ static int place_both(struct box a, struct box b, uint64_t row, uint64_t column,
         struct gguf_order_segment *segment = add_segment(out, tensor, 0, tensor * apart);
 
         add_axis(segment, a.e, a.r * a.c, 2 * a.r * a.c);
-        add_axis(segment, a.r, a.c, row);
+        if (row > column)
+            add_axis(segment, a.r, a.c, row);
         add_axis(segment, a.c, 1, column);
+        if (row <= column)
+            add_axis(segment, a.r, a.c, row);
     }
     return 0;
 }
@@ -254,8 +259,8 @@ static int place(enum gguf_order order, const struct gguf_order_sizes *sizes, st
     case GGUF_BY_COLUMNS:
         segment = add_segment(out, 0, 0, 0);
         add_axis(segment, a.e, a.r * a.c, a.r * a.c);
-        add_axis(segment, a.r, a.c, 1);
         add_axis(segment, a.c, 1, a.r);
+        add_axis(segment, a.r, a.c, 1);
         return 0;
     case GGUF_PAIRS_Q:
         return place_pairs(sizes->n_head, sizes->width, a, out);
@@ -293,38 +298,50 @@ static int place(enum gguf_order order, const struct gguf_order_sizes *sizes, st
     }
 }
 
-/* Return true if the order accepts tensors of n_dims dimensions in GGUF. */
+/* Names of orders, and the numbers of dimensions in GGUF that they accept; in enum's order. */
+enum { D1 = 2, D2 = 4, D3 = 8, ANY = 31 };
+static const struct {
+    const char *name;
+    unsigned char dims;
+} orders[GGUF_N_ORDERS] = {
+    {"same_order", ANY},
+    {"flat", ANY},
+    {"one_row", ANY},
+    {"no_middle", ANY - 3},
+    {"third", ANY},
+    {"by_rows", D3},
+    {"transposed", D1 | D2 | D3},
+    {"by_columns", D3},
+    {"pairs_q", D1 | D2},
+    {"pairs_k", D1 | D2},
+    {"halves_q", D1 | D2},
+    {"halves_k", D1 | D2},
+    {"value_rows", D1 | D2},
+    {"value_columns", D2},
+    {"qkv_by_head", D1 | D2},
+    {"qkv_by_group", D1 | D2},
+    {"value_rows_after_qk", D1 | D2},
+    {"value_rows_of_conv", D2},
+    {"both_rows", D1 | D2},
+    {"both_experts", D2 | D3},
+    {"both_columns", D3},
+    {"alternating", D2 | D3},
+    {"qkvz_by_head", D2},
+    {"latent_kv", D3},
+};
+
+enum gguf_order gguf_order_find(struct gguf_string name)
+{
+    enum gguf_order order = 0;
+
+    while (order < GGUF_N_ORDERS && !gguf_string_equals(name, orders[order].name))
+        order++;
+    return order;
+}
+
 static bool accepts(enum gguf_order order, unsigned n_dims)
 {
-    enum { D1 = 2, D2 = 4, D3 = 8, ANY = 31 };
-    static const unsigned char dims[GGUF_N_ORDERS] = {
-        [GGUF_SAME_ORDER] = ANY,
-        [GGUF_FLAT] = ANY,
-        [GGUF_ONE_ROW] = ANY,
-        [GGUF_NO_MIDDLE] = ANY - 3,
-        [GGUF_THIRD] = ANY,
-        [GGUF_BY_ROWS] = D3,
-        [GGUF_TRANSPOSED] = D1 | D2 | D3,
-        [GGUF_BY_COLUMNS] = D3,
-        [GGUF_PAIRS_Q] = D1 | D2,
-        [GGUF_PAIRS_K] = D1 | D2,
-        [GGUF_HALVES_Q] = D1 | D2,
-        [GGUF_HALVES_K] = D1 | D2,
-        [GGUF_VALUE_ROWS] = D1 | D2,
-        [GGUF_VALUE_COLUMNS] = D2,
-        [GGUF_QKV_BY_HEAD] = D1 | D2,
-        [GGUF_QKV_BY_GROUP] = D1 | D2,
-        [GGUF_VALUE_ROWS_AFTER_QK] = D1 | D2,
-        [GGUF_VALUE_ROWS_OF_CONV] = D2,
-        [GGUF_BOTH_ROWS] = D1 | D2,
-        [GGUF_BOTH_EXPERTS] = D2 | D3,
-        [GGUF_BOTH_COLUMNS] = D3,
-        [GGUF_ALTERNATING] = D2 | D3,
-        [GGUF_QKVZ_BY_HEAD] = D2,
-        [GGUF_LATENT_KV] = D3,
-    };
-
-    return n_dims <= GGUF_ORDER_DIMS && dims[order] & 1u << n_dims;
+    return n_dims <= GGUF_ORDER_DIMS && orders[order].dims & 1u << n_dims;
 }
 
 /* The shape elsewhere. */

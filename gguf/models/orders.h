@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include "gguf/support/strings.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -81,10 +83,11 @@ struct gguf_order_segment {
     unsigned tensor;      /* in GGUF: the first one, or 1: the second */
     uint64_t here, there; /* position of the first element in GGUF, and elsewhere */
     unsigned n_axes;
-    struct gguf_order_axis axes[GGUF_ORDER_AXES];
+    struct gguf_order_axis axes[GGUF_ORDER_AXES]; /* none has one element */
 };
 
-/* Each element of either side is in exactly one segment. */
+/* Each element of either side is in exactly one segment. Segments and axes are in order elsewhere.
+ */
 struct gguf_placement {
     struct gguf_order_shape here[2], there; /* here[1] only if two tensors become one */
     unsigned n_segments;
@@ -95,6 +98,9 @@ struct gguf_placement {
  */
 int gguf_order_from_here(enum gguf_order order, const struct gguf_order_sizes *sizes,
                          const struct gguf_order_shape here[2], struct gguf_placement *placement);
+
+/* Return the order that a naming calls "pairs_q" for GGUF_PAIRS_Q; GGUF_N_ORDERS: none. */
+enum gguf_order gguf_order_find(struct gguf_string name);
 
 /* Return true if the order makes one tensor of two in GGUF. */
 bool gguf_order_joins(enum gguf_order order);

@@ -134,6 +134,7 @@ static int plan_shards(const struct fs_tree *tree, uint64_t shard_bytes)
 static int plan(const struct fs_tree *tree, uint64_t shard_bytes)
 {
     struct fs_hf_checkpoint *checkpoint = tree->facts->hf;
+    struct fs_hf_lines *obstacles = &checkpoint->obstacles;
     struct fs_sink sink = fs_sink_that_counts();
     char problem[256];
     int result = fs_hf_model_make(tree->model, &checkpoint->hf);
@@ -142,23 +143,21 @@ static int plan(const struct fs_tree *tree, uint64_t shard_bytes)
         return result;
     fs_hf_factors_find(&checkpoint->hf, &checkpoint->factors);
     checkpoint->row = fs_hf_row_of(&checkpoint->hf);
-    if (!checkpoint->row) {
-        if (checkpoint->hf.architecture.length_bytes == 0)
-            return fs_hf_add_line(&checkpoint->obstacles,
-                                  "The model has no key \"general.architecture\".\n");
-        return fs_hf_add_line(&checkpoint->obstacles,
-                              "The architecture %s of this model is not supported.\n",
-                              gguf_quote(checkpoint->hf.architecture).text);
-    }
-    if (gguf_find_key_group(tree->model, GGUF_ROTATION_KEYS))
-        return fs_hf_add_line(&checkpoint->obstacles,
-                              "The weights are stored rotated (" GGUF_ROTATION_KEYS
-                              "* in the metadata), which transformers does not undo.\n");
+    if (checkpoint->hf.architecture.length_bytes == 0)
+        fs_hf_add_line(obstacles, "The model has no key \"general.architecture\".\n");
+    else if (!checkpoint->row)
+        fs_hf_add_line(obstacles, "The architecture %s of this model is not supported.\n",
+                       gguf_quote(checkpoint->hf.architecture).text);
+    else if (gguf_find_key_group(tree->model, GGUF_ROTATION_KEYS))
+        fs_hf_add_line(obstacles, "The weights are stored rotated (" GGUF_ROTATION_KEYS
+                                  "* in the metadata), which transformers does not undo.\n");
+    if (obstacles->text.length > 0)
+        return obstacles->error;
     checkpoint->hf.is_reference = checkpoint->row->has_layout &&
                                   fs_hf_text_is(&checkpoint->hf, "tensor_data_layout", "reference");
     result = fs_hf_tensors_find(&checkpoint->hf, checkpoint->row, &checkpoint->tensors,
-                                &checkpoint->unused, &checkpoint->obstacles);
-    if (result < 0 || checkpoint->obstacles.length > 0)
+                                &checkpoint->unused, obstacles);
+    if (result < 0 || obstacles->text.length > 0)
         return result;
     result = sort_by_width(tree);
     if (result == 0)
@@ -170,9 +169,9 @@ static int plan(const struct fs_tree *tree, uint64_t shard_bytes)
     /* Tensor data may be missing still: config.json has its size now, and its text later. */
     if (result < 0)
         checkpoint->config_bytes = sink.position + fs_hf_factors_text_bytes(&checkpoint->factors);
-    return problem[0] == '\0'
-               ? 0
-               : fs_hf_add_line(&checkpoint->obstacles, "The model does not fit: %s.\n", problem);
+    if (problem[0] != '\0')
+        fs_hf_add_line(obstacles, "The model does not fit: %s.\n", problem);
+    return obstacles->error;
 }
 
 int fs_hf_make(const struct fs_tree *tree, uint64_t shard_bytes, struct fs_hf_checkpoint **made)
@@ -191,8 +190,8 @@ void fs_hf_free(struct fs_hf_checkpoint *checkpoint)
     fs_hf_factors_end(&checkpoint->factors);
     fs_hf_model_free(&checkpoint->hf);
     fs_hf_tensors_free(&checkpoint->tensors);
-    gguf_buffer_free(&checkpoint->unused);
-    gguf_buffer_free(&checkpoint->obstacles);
+    gguf_buffer_free(&checkpoint->unused.text);
+    gguf_buffer_free(&checkpoint->obstacles.text);
     free(checkpoint->shards);
     free(checkpoint);
 }
@@ -212,7 +211,7 @@ void fs_hf_shard_name(const struct fs_hf_checkpoint *checkpoint, const struct fs
 bool fs_hf_is_supported(const struct fs_tree *tree, const void *subject)
 {
     (void)subject;
-    return tree->facts->hf->obstacles.length == 0;
+    return tree->facts->hf->obstacles.text.length == 0;
 }
 
 bool fs_hf_is_incomplete(const struct fs_tree *tree, const void *subject)
@@ -222,7 +221,7 @@ bool fs_hf_is_incomplete(const struct fs_tree *tree, const void *subject)
 
 bool fs_hf_has_unused(const struct fs_tree *tree, const void *subject)
 {
-    return fs_hf_is_supported(tree, subject) && tree->facts->hf->unused.length > 0;
+    return fs_hf_is_supported(tree, subject) && tree->facts->hf->unused.text.length > 0;
 }
 
 bool fs_hf_has_index(const struct fs_tree *tree, const void *subject)
@@ -256,7 +255,7 @@ void fs_hf_unused_write(const struct fs_tree *tree, const void *subject, struct 
     fs_sink_literal(sink, "The checkpoint does not have these tensors of the model, because ");
     fs_sink_literal(sink, tree->facts->hf->row->class_name);
     fs_sink_literal(sink, " of transformers has no place for them:\n");
-    fs_sink_literal(sink, tree->facts->hf->unused.bytes);
+    fs_sink_literal(sink, tree->facts->hf->unused.text.bytes);
 }
 
 void fs_hf_unsupported_write(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
@@ -264,7 +263,7 @@ void fs_hf_unsupported_write(const struct fs_tree *tree, const void *subject, st
     (void)subject;
     if (!fs_hf_is_supported(tree, NULL)) {
         fs_sink_literal(sink, "hf/ is not a checkpoint for Hugging Face's transformers:\n");
-        fs_sink_literal(sink, tree->facts->hf->obstacles.bytes);
+        fs_sink_literal(sink, tree->facts->hf->obstacles.text.bytes);
     }
     if (fs_tokenizer_obstacle(tree)) {
         fs_sink_literal(sink, "hf/ has no tokenizer for Hugging Face's tokenizers:\n");

@@ -30,8 +30,8 @@ struct fs_hf_checkpoint {
     uint64_t data_bytes;
     struct fs_hf_all_factors factors;
     uint64_t config_bytes;        /* blanks fill config.json up to this size; 0: it has none */
-    struct gguf_buffer unused;    /* names of tensors that the row does not use, one per line */
-    struct gguf_buffer obstacles; /* lines; empty if hf/ exists */
+    struct fs_hf_lines unused;    /* names of tensors that the row does not use, one per line */
+    struct fs_hf_lines obstacles; /* lines; empty if hf/ exists */
 };
 
 /*

@@ -70,8 +70,6 @@ void fs_hf_element_text(struct fs_hf_config *config, const char *text);
 void fs_hf_element_float(struct fs_hf_config *config, double number);
 void fs_hf_element_unsigned(struct fs_hf_config *config, uint64_t number);
 void fs_hf_end_array(struct fs_hf_config *config);
-/* Return true if the layer has the tensor of a pattern like "blk.%.attn_q.weight". */
-bool fs_hf_layer_has(const struct fs_hf_model *hf, uint64_t layer, const char *pattern);
 /*
  * Set *factors to the elements of a tensor, half as many as a head has. Returns their number, or
  * 0 if there are none.

@@ -118,14 +118,6 @@ void fs_hf_write_attention_scale(struct fs_hf_config *config, const struct fs_hf
 
 /* ---- kinds of layers ---- */
 
-bool fs_hf_layer_has(const struct fs_hf_model *hf, uint64_t layer, const char *pattern)
-{
-    const struct gguf_name_match match = {.layer = (uint32_t)layer, .suffix = ""};
-    char name[GGUF_NAME_BYTES];
-
-    return gguf_tensor_name_expand(pattern, &match, name) && fs_hf_tensor(hf, name);
-}
-
 static bool has_window(const struct fs_hf_model *hf, uint64_t layer, unsigned default_period)
 {
     static const char pattern[] = "attention.sliding_window_pattern";

@@ -1,6 +1,5 @@
 #include "fs/tree/hf/hf_model.h"
 
-#include "fs/tree/output/shortest.h"
 #include "gguf/support/arrays.h"
 
 #include <errno.h>
@@ -14,17 +13,12 @@
 /* Divide a name. The number of a layer has at most nine digits, and no leading zeros. */
 static struct fs_hf_name divide(struct gguf_string name)
 {
-    struct fs_hf_name divided = {.layer = FS_HF_NO_LAYER, .rest = name};
     struct gguf_string digits, rest;
 
     if (!gguf_tensor_name_split(name, &digits, &rest) || digits.length_bytes > 9 ||
         (digits.data[0] == '0' && digits.length_bytes > 1))
-        return divided;
-    divided.layer = 0;
-    for (uint64_t i = 0; i < digits.length_bytes; i++)
-        divided.layer = divided.layer * 10 + (uint32_t)(digits.data[i] - '0');
-    divided.rest = rest;
-    return divided;
+        return (struct fs_hf_name){.layer = FS_HF_NO_LAYER, .rest = name};
+    return (struct fs_hf_name){.layer = gguf_layer_number(digits), .rest = rest};
 }
 
 static int compare_names(const void *a, const void *b)
@@ -173,7 +167,7 @@ static const struct fs_hf_key *find_exactly(const struct fs_hf_model *hf, struct
 /* Find the key "ARCHITECTURE.name" or else "name". */
 static const struct fs_hf_key *find_key(const struct fs_hf_model *hf, const char *name)
 {
-    const struct gguf_string bare = {name, strlen(name)};
+    const struct gguf_string bare = gguf_string_of(name);
     const uint64_t n = hf->architecture.length_bytes;
     const struct fs_hf_key *key = NULL;
     char full[256];
@@ -223,7 +217,7 @@ void fs_hf_model_free(struct fs_hf_model *hf)
 
 const struct gguf_tensor *fs_hf_tensor(const struct fs_hf_model *hf, const char *name)
 {
-    const struct fs_hf_name divided = divide((struct gguf_string){name, strlen(name)});
+    const struct fs_hf_name divided = divide(gguf_string_of(name));
     const struct fs_hf_name *found = bsearch(&divided, hf->by_name, (size_t)hf->model->n_tensors,
                                              sizeof *hf->by_name, compare_names);
 
@@ -341,20 +335,34 @@ uint64_t fs_hf_n_layer(const struct fs_hf_model *hf)
     return n_layer > n_nextn ? n_layer - n_nextn : n_layer;
 }
 
-int fs_hf_add_line(struct gguf_buffer *lines, const char *format, ...)
+const struct gguf_tensor *fs_hf_layer_tensor(const struct fs_hf_model *hf, uint64_t layer,
+                                             const char *pattern, char name[GGUF_NAME_BYTES])
+{
+    const struct gguf_name_match match = {.layer = (uint32_t)layer, .suffix = ""};
+
+    return gguf_tensor_name_expand(pattern, &match, name) ? fs_hf_tensor(hf, name) : NULL;
+}
+
+bool fs_hf_layer_has(const struct fs_hf_model *hf, uint64_t layer, const char *pattern)
+{
+    char name[GGUF_NAME_BYTES];
+
+    return fs_hf_layer_tensor(hf, layer, pattern, name);
+}
+
+void fs_hf_add_line(struct fs_hf_lines *lines, const char *format, ...)
 {
     char *line;
-    int result, n;
+    int n;
     va_list args;
 
-    if (lines->length > 65536)
-        return 0;
+    if (lines->text.length > 65536)
+        return;
     va_start(args, format);
     n = vasprintf(&line, format, args);
     va_end(args);
-    if (n < 0)
-        return -ENOMEM;
-    result = gguf_buffer_add(lines, line, (size_t)n);
-    free(line);
-    return result;
+    if (n < 0 || gguf_buffer_add(&lines->text, line, (size_t)n) < 0)
+        lines->error = -ENOMEM;
+    if (n >= 0)
+        free(line);
 }

@@ -84,9 +84,17 @@ uint64_t fs_hf_head_dim(const struct fs_hf_model *hf);
 /* Return the number of layers of the network, without those that predict further tokens. */
 uint64_t fs_hf_n_layer(const struct fs_hf_model *hf);
 
-/*
- * Add a line to `lines`, unless there are very many. `format` ends with a line break. Returns 0 or
- * -ENOMEM.
- */
-int fs_hf_add_line(struct gguf_buffer *lines, const char *format, ...)
+/* Return the tensor of a layer by a pattern like "blk.%.attn_q.weight", or NULL; get its name. */
+const struct gguf_tensor *fs_hf_layer_tensor(const struct fs_hf_model *hf, uint64_t layer,
+                                             const char *pattern, char name[GGUF_NAME_BYTES]);
+bool fs_hf_layer_has(const struct fs_hf_model *hf, uint64_t layer, const char *pattern);
+
+/* Lines about a model. All zeros: none. */
+struct fs_hf_lines {
+    struct gguf_buffer text;
+    int error; /* -ENOMEM once a line could not be added; else 0 */
+};
+
+/* Add a line, unless there are very many. `format` ends with a line break. */
+void fs_hf_add_line(struct fs_hf_lines *lines, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

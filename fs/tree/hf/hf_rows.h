@@ -14,23 +14,21 @@
 
 #include <stdbool.h>
 
-#define FS_HF_MAX_NEEDS 12
-
 /* Rows of the tables begin with the first four members, by position. */
 struct fs_hf_row {
     const char *architecture; /* general.architecture */
     const char *class_name;   /* of transformers */
     const char *model_type;   /* of config.json */
-    const struct gguf_naming *naming;
+    const char *naming;       /* of gguf/models/namings.h */
     /* Return true if the row is for this model; NULL: for all of the architecture. */
     bool (*applies)(const struct fs_hf_model *hf);
     bool has_layout; /* tensor_data_layout = "reference" means: rows of q, k, v are in this order */
     bool shares_kv;  /* a layer may have no tensors of keys or values of its own */
     /*
-     * Patterns of tensors that the class always has, beside what the lists of gguf/models/ require.
-     * A layer needs them if it has the part, for example experts.
+     * A tensor that the class always has, beside what the lists of gguf/models/ require. A layer
+     * needs it if it has the part: experts or attention.
      */
-    const char *needs[FS_HF_MAX_NEEDS];
+    const char *needs;
     const struct fs_hf_entry *config; /* the last one has no name */
 };
 

@@ -182,17 +182,17 @@ static const struct fs_hf_entry gemma4_config[] = {
 };
 
 const struct fs_hf_row fs_hf_rows_gemma[] = {
-    {"gemma", "GemmaForCausalLM", "gemma", &gguf_naming_gemma,
+    {"gemma", "GemmaForCausalLM", "gemma", gguf_naming_gemma,
      .config = CONFIG(SIZES, HEAD_DIM, RMS_NORM, ATTENTION_BIAS, ROPE,
                       JSON("hidden_act", "\"gelu_pytorch_tanh\""),
                       JSON("hidden_activation", "\"gelu_pytorch_tanh\""))},
-    {"gemma2", "Gemma2ForCausalLM", "gemma2", &gguf_naming_gemma2,
+    {"gemma2", "Gemma2ForCausalLM", "gemma2", gguf_naming_gemma2,
      .config = CONFIG(SIZES, HEAD_DIM, RMS_NORM, ATTENTION_BIAS, ROPE, TABLE(gemma2_config))},
-    {"gemma3", "Gemma3ForCausalLM", "gemma3_text", &gguf_naming_gemma2,
+    {"gemma3", "Gemma3ForCausalLM", "gemma3_text", gguf_naming_gemma2,
      .config = CONFIG(SIZES, HEAD_DIM, RMS_NORM, ATTENTION_BIAS, TABLE(gemma3_config))},
-    {"gemma3n", "Gemma3nForCausalLM", "gemma3n_text", &gguf_naming_gemma3n, .shares_kv = true,
+    {"gemma3n", "Gemma3nForCausalLM", "gemma3n_text", gguf_naming_gemma3n, .shares_kv = true,
      .config = CONFIG(SIZES, HEAD_DIM, RMS_NORM, TABLE(gemma3n_config))},
-    {"gemma4", "Gemma4ForCausalLM", "gemma4_text", &gguf_naming_gemma4, .shares_kv = true,
+    {"gemma4", "Gemma4ForCausalLM", "gemma4_text", gguf_naming_gemma4, .shares_kv = true,
      .config = CONFIG(TABLE(gemma4_config), RMS_NORM)},
     {.architecture = NULL},
 };

@@ -95,17 +95,17 @@ static const struct fs_hf_entry mimo2_config[] = {
 };
 
 const struct fs_hf_row fs_hf_rows_hybrid[] = {
-    {"qwen3next", "Qwen3NextForCausalLM", "qwen3_next", &gguf_naming_qwen3_next,
+    {"qwen3next", "Qwen3NextForCausalLM", "qwen3_next", gguf_naming_qwen3_next,
      .config = CONFIG(TABLE(linear_config), TABLE(experts_config))},
-    {"qwen35", "Qwen3_5ForCausalLM", "qwen3_5_text", &gguf_naming_qwen3_5,
+    {"qwen35", "Qwen3_5ForCausalLM", "qwen3_5_text", gguf_naming_qwen3_5,
      .config = CONFIG(TABLE(linear_config))},
-    {"qwen35moe", "Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", &gguf_naming_qwen3_5_moe,
+    {"qwen35moe", "Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", gguf_naming_qwen3_5_moe,
      .config = CONFIG(TABLE(linear_config), TABLE(experts_config))},
-    {"lfm2", "Lfm2ForCausalLM", "lfm2", &gguf_naming_lfm2,
+    {"lfm2", "Lfm2ForCausalLM", "lfm2", gguf_naming_lfm2,
      .config = CONFIG(TABLE(fs_hf_hybrid_sizes), TABLE(lfm2_config))},
-    {"lfm2moe", "Lfm2MoeForCausalLM", "lfm2_moe", &gguf_naming_lfm2,
+    {"lfm2moe", "Lfm2MoeForCausalLM", "lfm2_moe", gguf_naming_lfm2,
      .config = CONFIG(TABLE(fs_hf_hybrid_sizes), TABLE(lfm2_config), TABLE(lfm2moe_config))},
-    {"mimo2", "MiMoV2FlashForCausalLM", "mimo_v2_flash", &gguf_naming_mimo_v2_flash,
+    {"mimo2", "MiMoV2FlashForCausalLM", "mimo_v2_flash", gguf_naming_mimo_v2_flash,
      .config = CONFIG(TABLE(mimo2_config), RMS_NORM, SILU, HEAD_DIM, ATTENTION_BIAS)},
     {.architecture = NULL},
 };

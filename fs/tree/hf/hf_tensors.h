@@ -1,13 +1,8 @@
 /* The tensors of the checkpoint, and how each is made from tensors of the file. */
 #pragma once
 
-#include "fs/tree/hf/hf_pieces.h"
+#include "fs/tree/data/arranged.h"
 #include "fs/tree/hf/hf_rows.h"
-#include "gguf/support/arrays.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* A tensor of the checkpoint. */
 struct fs_hf_tensor {
@@ -19,10 +14,19 @@ struct fs_hf_tensor {
 };
 
 struct fs_hf_tensors {
+    struct gguf_names names;   /* of the row */
     struct fs_hf_tensor *list; /* in the order of the file */
     size_t count;
     size_t room;
     uint64_t n_more_pieces; /* arrangements beyond one for each tensor */
+};
+
+/* A tensor of the checkpoint, and one of the arrangements that it consists of. */
+struct fs_hf_arranged {
+    unsigned n_dims;
+    uint64_t shape[FS_MAX_DIMS]; /* the slowest dimension first */
+    uint64_t n_pieces;           /* arrangements that follow one another */
+    struct fs_arrangement piece; /* without map and constant */
 };
 
 /*
@@ -31,8 +35,8 @@ struct fs_hf_tensors {
  * error of gguf_hash_key_make(). Call fs_hf_tensors_free() in any case.
  */
 int fs_hf_tensors_find(const struct fs_hf_model *hf, const struct fs_hf_row *row,
-                       struct fs_hf_tensors *tensors, struct gguf_buffer *unused,
-                       struct gguf_buffer *obstacles);
+                       struct fs_hf_tensors *tensors, struct fs_hf_lines *unused,
+                       struct fs_hf_lines *obstacles);
 void fs_hf_tensors_free(struct fs_hf_tensors *tensors);
 
 void fs_hf_tensor_write_name(const struct fs_hf_tensor *tensor, char name[GGUF_NAME_BYTES]);

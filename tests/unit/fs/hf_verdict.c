@@ -14,7 +14,7 @@
 
 bool hf_verdict(const struct gguf_model *model, char reason[HF_VERDICT_BYTES])
 {
-    struct gguf_buffer unused = {0}, obstacles = {0};
+    struct fs_hf_lines unused = {0}, obstacles = {0};
     struct fs_hf_all_factors factors = {.are_read = true};
     struct fs_hf_tensors tensors = {0};
     struct fs_sink sink = fs_sink_that_counts();
@@ -30,13 +30,13 @@ bool hf_verdict(const struct gguf_model *model, char reason[HF_VERDICT_BYTES])
         cr_assert_eq(fs_hf_tensors_find(&hf, row, &tensors, &unused, &obstacles), 0);
         fs_hf_write_config(&config, row, "float32");
         snprintf(reason, HF_VERDICT_BYTES, "%.*s",
-                 obstacles.length > 0 ? (int)strcspn((char *)obstacles.bytes, "\n") : 256,
-                 obstacles.length > 0 ? (char *)obstacles.bytes : config.problem);
+                 obstacles.text.length > 0 ? (int)strcspn((char *)obstacles.text.bytes, "\n") : 256,
+                 obstacles.text.length > 0 ? (char *)obstacles.text.bytes : config.problem);
     }
     fs_hf_tensors_free(&tensors);
     fs_hf_model_free(&hf);
-    gguf_buffer_free(&unused);
-    gguf_buffer_free(&obstacles);
+    gguf_buffer_free(&unused.text);
+    gguf_buffer_free(&obstacles.text);
     return reason[0] == '\0';
 }
 

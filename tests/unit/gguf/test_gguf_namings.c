@@ -50,16 +50,18 @@ Test(gguf_namings, families_of_old_files_are_called_like_checkpoints)
 {
     static const struct {
         const char *family;
-        const struct gguf_naming *naming;
+        const char *naming;
     } cases[] = {
-        {"gpt-j", &gguf_naming_gptj},
-        {"gpt-neox", &gguf_naming_gpt_neox},
-        {"mpt", &gguf_naming_mpt},
+        {"gpt-j", gguf_naming_gptj},
+        {"gpt-neox", gguf_naming_gpt_neox},
+        {"mpt", gguf_naming_mpt},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct gguf_name_rule *rule = gguf_family_by_name(cases[i].family)->names;
+        struct gguf_names names;
 
+        cr_assert_eq(gguf_names_read(cases[i].naming, &names), 0);
         for (; rule->old_name; rule++) {
             struct gguf_name_match match = {.layer = 0};
             char old_name[GGUF_NAME_BYTES], name[GGUF_NAME_BYTES], expected[GGUF_NAME_BYTES];
@@ -68,8 +70,7 @@ Test(gguf_namings, families_of_old_files_are_called_like_checkpoints)
             snprintf(old_name, sizeof old_name, "%s", rule->old_name);
             if (strchr(old_name, '%'))
                 *strchr(old_name, '%') = '0';
-            rename = way_back_rename(cases[i].naming,
-                                     (struct gguf_string){old_name, strlen(old_name)}, &match);
+            rename = way_back_rename(&names, gguf_string_of(old_name), &match);
             cr_assert(rename, "%s", old_name);
             /* A tensor in another order of elements has no name in GGUF. */
             cr_expect_eq(rename->order == GGUF_SAME_ORDER, rule->name != NULL, "%s", old_name);
@@ -81,5 +82,47 @@ Test(gguf_namings, families_of_old_files_are_called_like_checkpoints)
             cr_expect(gguf_tensor_name_expand(rename->name, &match, name));
             cr_expect_str_eq(name, expected);
         }
+        gguf_names_free(&names);
     }
+}
+
+/* Every form that a word of a naming can have. */
+Test(gguf_namings, words)
+{
+    static const struct gguf_rename expected[] = {
+        {.name = "output", .other = "lm_head"},
+        {.name = "rope_freqs"},
+        {.name = "blk.%.attn_q", .other = "layers.%.q_proj", .order = GGUF_PAIRS_Q},
+        {.name = "blk.%.attn_norm", .other = "layers.%.norm", .change = GGUF_PLUS_ONE},
+        {.name = "blk.%.ssm_a",
+         .other = "layers.%.A_log",
+         .order = GGUF_FLAT,
+         .change = GGUF_MINUS_EXP},
+        {.name = "blk.%.k_b",
+         .other = "layers.%.kv_b.#",
+         .order = GGUF_LATENT_KV,
+         .with = "blk.%.v_b",
+         .unless = "blk.%.kv_b"},
+        {.name = "xielu.eps", .other = "layers.%.eps", .is_key = true},
+    };
+    struct gguf_names names;
+
+    cr_assert_eq(gguf_names_read("layers.% output=lm_head rope_freqs .attn_q=.q_proj:pairs_q "
+                                 ".attn_norm=.norm:plus_one .ssm_a=.A_log:minus_exp:flat "
+                                 ".k_b&.v_b!.kv_b=.kv_b.#:latent_kv /xielu.eps=.eps",
+                                 &names),
+                 0);
+    cr_assert_eq(names.count, sizeof expected / sizeof *expected);
+    for (size_t i = 0; i < names.count; i++) {
+        const struct gguf_rename *read = &names.list[i], *want = &expected[i];
+
+        cr_expect_str_eq(read->name, want->name);
+        cr_expect_str_eq(read->other ? read->other : "", want->other ? want->other : "");
+        cr_expect_str_eq(read->with ? read->with : "", want->with ? want->with : "");
+        cr_expect_str_eq(read->unless ? read->unless : "", want->unless ? want->unless : "");
+        cr_expect_eq(read->order, want->order, "%s", want->name);
+        cr_expect_eq(read->change, want->change, "%s", want->name);
+        cr_expect_eq(read->is_key, want->is_key, "%s", want->name);
+    }
+    gguf_names_free(&names);
 }

@@ -2,14 +2,14 @@
 
 #include <errno.h>
 
-const struct gguf_rename *way_back_rename(const struct gguf_naming *naming,
-                                          struct gguf_string other, struct gguf_name_match *match)
+const struct gguf_rename *way_back_rename(const struct gguf_names *names, struct gguf_string other,
+                                          struct gguf_name_match *match)
 {
-    for (size_t i = 0; i < GGUF_MAX_NAME_TABLES && naming->tables[i]; i++) {
-        for (const struct gguf_rename *rename = naming->tables[i]; rename->name; rename++) {
-            if (rename->other && gguf_tensor_name_matches(other, rename->other, match))
-                return rename;
-        }
+    for (size_t i = 0; i < names->count; i++) {
+        const struct gguf_rename *rename = &names->list[i];
+
+        if (rename->other && gguf_tensor_name_matches(other, rename->other, match))
+            return rename;
     }
     return NULL;
 }

@@ -11,8 +11,8 @@ struct way_back_sizes {
 };
 
 /* Find a tensor's rename by its name elsewhere. Returns NULL if none matches. */
-const struct gguf_rename *way_back_rename(const struct gguf_naming *naming,
-                                          struct gguf_string other, struct gguf_name_match *match);
+const struct gguf_rename *way_back_rename(const struct gguf_names *names, struct gguf_string other,
+                                          struct gguf_name_match *match);
 
 /* Find the placement by the shape elsewhere. Returns 0, or -EINVAL if shape and sizes do not fit.
  */

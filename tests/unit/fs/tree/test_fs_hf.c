@@ -14,24 +14,30 @@
 #include "tests/unit/fs/tree_file.h"
 #include "tests/unit/gguf/model_file.h"
 
-static void check_rules(const struct fs_hf_row *row, const struct gguf_rename *rules)
+static void check_rules(const struct fs_hf_row *row)
 {
-    for (; rules->name; rules++) {
-        const char *hf = rules->other;
-        const bool has_layer = strchr(rules->name, '%') || rules->is_key;
+    struct gguf_names names;
 
+    cr_assert_eq(gguf_names_read(row->naming, &names), 0);
+    for (size_t i = 0; i < names.count; i++) {
+        const struct gguf_rename *rule = &names.list[i];
+        const char *hf = rule->other;
+        const bool has_layer = strchr(rule->name, '%') || rule->is_key;
+
+        cr_expect_lt(rule->order, GGUF_N_ORDERS, "%s: %s", row->class_name, rule->name);
         if (!hf)
             continue;
-        cr_expect_eq(has_layer, strchr(hf, '%') != NULL, "%s: %s", row->class_name, rules->name);
-        cr_expect(!strchr(rules->name, '#') || strchr(hf, '#'), "%s: %s", row->class_name,
-                  rules->name);
-        if (strstr(rules->name, ".bias"))
+        cr_expect_eq(has_layer, strchr(hf, '%') != NULL, "%s: %s", row->class_name, rule->name);
+        cr_expect(!strchr(rule->name, '#') || strchr(hf, '#'), "%s: %s", row->class_name,
+                  rule->name);
+        if (strstr(rule->name, ".bias"))
             cr_expect(strstr(hf, "bias"), "%s: %s", row->class_name, hf);
-        if (rules->with) {
-            cr_expect(gguf_order_joins(rules->order));
-            cr_expect(strchr(rules->with, '%'));
+        if (rule->with) {
+            cr_expect(gguf_order_joins(rule->order));
+            cr_expect(strchr(rule->with, '%'));
         }
     }
+    gguf_names_free(&names);
 }
 
 Test(fs_hf, rows_are_complete)
@@ -42,8 +48,7 @@ Test(fs_hf, rows_are_complete)
     for (; (row = fs_hf_row_at(n_rows)); n_rows++) {
         cr_assert(row->class_name && row->model_type && row->naming && row->config, "%s",
                   row->architecture);
-        for (size_t i = 0; i < GGUF_MAX_NAME_TABLES && row->naming->tables[i]; i++)
-            check_rules(row, row->naming->tables[i]);
+        check_rules(row);
         /* A row that fits all models of its architecture is the last one of it. */
         for (size_t i = 0; i < n_rows; i++) {
             if (!fs_hf_row_at(i)->applies)
@@ -94,17 +99,16 @@ Test(fs_hf, lists_have_every_architecture)
         const struct gguf_architecture *listed = gguf_architecture_find(row->architecture);
 
         cr_assert(listed, "%s", row->architecture);
-        for (size_t i = 0; i < FS_HF_MAX_NEEDS && row->needs[i]; i++) {
+        if (row->needs) {
             const char *lists[] = {listed->tensors.model,     listed->tensors.layer,
                                    listed->tensors.attention, listed->tensors.recurrence,
                                    listed->tensors.dense,     listed->tensors.experts};
             char name[GGUF_NAME_BYTES];
 
-            snprintf(name, sizeof name, "%s",
-                     row->needs[i] + (strchr(row->needs[i], '%') ? strlen("blk.%.") : 0));
+            snprintf(name, sizeof name, "%s", row->needs + strlen("blk.%."));
             for (size_t j = 0; j < COUNT(lists); j++)
                 cr_expect_eq(gguf_list_walk(lists[j], is_required, name), 0, "DROP %s %s",
-                             row->architecture, row->needs[i]);
+                             row->architecture, row->needs);
         }
     }
 }
@@ -140,7 +144,7 @@ Test(fs_hf, layers_have_a_limit)
     model_file_begin_test();
     for (uint32_t n = GGUF_MAX_LAYERS; n <= GGUF_MAX_LAYERS + 1; n++) {
         struct gguf_writer *w = gguf_writer_open(3, false);
-        struct gguf_buffer unused = {0}, obstacles = {0};
+        struct fs_hf_lines unused = {0}, obstacles = {0};
         struct fs_hf_tensors tensors;
         struct gguf_model *model;
         struct fs_hf_model hf;
@@ -150,11 +154,11 @@ Test(fs_hf, layers_have_a_limit)
         model = model_file_make(w);
         cr_assert_eq(fs_hf_model_make(model, &hf), 0);
         cr_assert_eq(fs_hf_tensors_find(&hf, fs_hf_row_at(0), &tensors, &unused, &obstacles), 0);
-        cr_assert_not_null(obstacles.bytes);
-        cr_expect_eq(strstr(obstacles.bytes, "1025 layers, over 1024") != NULL, n > GGUF_MAX_LAYERS,
-                     "%s", obstacles.bytes);
-        gguf_buffer_free(&unused);
-        gguf_buffer_free(&obstacles);
+        cr_assert_not_null(obstacles.text.bytes);
+        cr_expect_eq(strstr(obstacles.text.bytes, "1025 layers, over 1024") != NULL,
+                     n > GGUF_MAX_LAYERS, "%s", obstacles.text.bytes);
+        gguf_buffer_free(&unused.text);
+        gguf_buffer_free(&obstacles.text);
         fs_hf_tensors_free(&tensors);
         fs_hf_model_free(&hf);
         gguf_close(model);
@@ -167,7 +171,7 @@ Test(fs_hf, layers_that_predict_are_unused, .init = model_file_begin_test)
     enum { N_LAYER = 4, N_NEXTN = 3 };
     static const float one = 1;
     struct gguf_writer *w = gguf_writer_open(3, false);
-    struct gguf_buffer unused = {0}, obstacles = {0};
+    struct fs_hf_lines unused = {0}, obstacles = {0};
     struct fs_hf_tensors tensors;
     struct gguf_model *model;
     struct fs_hf_model hf;
@@ -182,10 +186,10 @@ Test(fs_hf, layers_that_predict_are_unused, .init = model_file_begin_test)
     model = model_file_make(w);
     cr_assert_eq(fs_hf_model_make(model, &hf), 0);
     cr_assert_eq(fs_hf_tensors_find(&hf, fs_hf_row_of(&hf), &tensors, &unused, &obstacles), 0);
-    cr_expect_str_eq(unused.bytes, "\"blk.1.attn_norm.weight\"\n\"blk.2.attn_norm.weight\"\n"
-                                   "\"blk.3.attn_norm.weight\"\n");
-    gguf_buffer_free(&unused);
-    gguf_buffer_free(&obstacles);
+    cr_expect_str_eq(unused.text.bytes, "\"blk.1.attn_norm.weight\"\n\"blk.2.attn_norm.weight\"\n"
+                                        "\"blk.3.attn_norm.weight\"\n");
+    gguf_buffer_free(&unused.text);
+    gguf_buffer_free(&obstacles.text);
     fs_hf_tensors_free(&tensors);
     fs_hf_model_free(&hf);
     gguf_close(model);

@@ -28,9 +28,11 @@ Test(fs_hf_back, names_of_every_row)
     const struct fs_hf_row *row;
 
     for (size_t n = 0; (row = fs_hf_row_at(n)); n++) {
-        const struct gguf_rename *rename;
+        struct gguf_names names;
 
-        for (size_t i = 0; (rename = gguf_rename_at(row->naming, i)); i++) {
+        cr_assert_eq(gguf_names_read(row->naming, &names), 0);
+        for (size_t i = 0; i < names.count; i++) {
+            const struct gguf_rename *rename = &names.list[i];
             char name[GGUF_NAME_BYTES], again[GGUF_NAME_BYTES];
             const struct gguf_rename *found;
             struct gguf_name_match back;
@@ -38,13 +40,14 @@ Test(fs_hf_back, names_of_every_row)
             if (!rename->other)
                 continue;
             cr_assert(gguf_tensor_name_expand(rename->other, &match, name));
-            found = way_back_rename(row->naming, string_of(name), &back);
+            found = way_back_rename(&names, string_of(name), &back);
             cr_assert(found, "%s: %s", row->class_name, name);
             cr_expect(gguf_tensor_name_expand(found->other, &back, again));
             cr_expect_str_eq(again, name);
             cr_expect(!strchr(rename->other, '%') || back.layer == match.layer);
             cr_expect(!strchr(rename->other, '#') || back.expert == match.expert);
         }
+        gguf_names_free(&names);
     }
 }
 
@@ -61,6 +64,7 @@ struct conversion {
     const struct gguf_model *model;
     struct fs_hf_model hf;
     const struct fs_hf_row *row;
+    const struct gguf_names *names;
     struct kept *kept; /* in the order of the model's tensors */
 };
 
@@ -171,7 +175,7 @@ static void convert_back(struct conversion *conversion, const struct fs_hf_tenso
     if (!tensor->tensor)
         return; /* from a key */
     fs_hf_tensor_write_name(tensor, name);
-    rename = way_back_rename(conversion->row->naming, string_of(name), &match);
+    rename = way_back_rename(conversion->names, string_of(name), &match);
     cr_assert(rename, "%s", name);
     elements = read_tensor(conversion, tensor, &there);
     cr_assert_eq(way_back_placement(rename->order, &sizes, &more, &there, &placement), 0, "%s: %s",
@@ -210,9 +214,7 @@ static void compare(const struct conversion *conversion, const struct kept *kept
 {
     const struct gguf_string name = kept->tensor->name;
     struct gguf_name_match match;
-    size_t index;
-    const struct gguf_rename *rename =
-        gguf_rename_of(conversion->row->naming, name, &match, &index);
+    const struct gguf_rename *rename = gguf_rename_of(conversion->names, name, &match);
     const float limit = rename && rename->change != GGUF_UNCHANGED ? 1e-6f : 0;
     uint64_t n_wrong = 0;
 
@@ -232,7 +234,7 @@ static void compare(const struct conversion *conversion, const struct kept *kept
 static bool check_model(const struct gguf_model *model)
 {
     struct conversion conversion = {.model = model};
-    struct gguf_buffer unused = {0}, obstacles = {0};
+    struct fs_hf_lines unused = {0}, obstacles = {0};
     struct fs_hf_tensors tensors = {0};
 
     cr_assert_eq(fs_hf_model_make(model, &conversion.hf), 0);
@@ -240,7 +242,9 @@ static bool check_model(const struct gguf_model *model)
     if (conversion.row) {
         cr_assert_eq(
             fs_hf_tensors_find(&conversion.hf, conversion.row, &tensors, &unused, &obstacles), 0);
-        cr_assert_eq(obstacles.length + unused.length, 0u, "%s%s", unused.bytes, obstacles.bytes);
+        cr_assert_eq(obstacles.text.length + unused.text.length, 0u, "%s%s", unused.text.bytes,
+                     obstacles.text.bytes);
+        conversion.names = &tensors.names;
         conversion.kept = calloc((size_t)model->n_tensors, sizeof *conversion.kept);
         cr_assert(conversion.kept);
         for (uint64_t i = 0; i < model->n_tensors; i++)
