@@ -21,6 +21,7 @@ struct run_cache {
     uint32_t window, n_batch;
     size_t n_rows; /* allocated */
     void *rows;
+    struct run_cache *next; /* in its owner's list */
 };
 
 /*

@@ -69,3 +69,18 @@ void run_norm(enum run_norm_kind kind, float epsilon, const float *x, size_t n, 
 
     run_parallel_for_each(n, run_grain(PIECE_ELEMENTS, width), norm_row, &call);
 }
+
+void run_l2_norm(float *x, size_t n, size_t n_heads, size_t width, size_t stride, float epsilon)
+{
+    for (size_t i = 0; i < n * n_heads; i++) {
+        float *vector = x + i / n_heads * stride + i % n_heads * width;
+        double sum = 0;
+        float scale;
+
+        for (size_t j = 0; j < width; j++)
+            sum += (double)vector[j] * (double)vector[j];
+        scale = (float)(1 / sqrt(sum + (double)epsilon));
+        for (size_t j = 0; j < width; j++)
+            vector[j] *= scale;
+    }
+}

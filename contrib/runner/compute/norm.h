@@ -15,3 +15,9 @@ enum run_norm_kind {
  */
 void run_norm(enum run_norm_kind kind, float epsilon, const float *x, size_t n, size_t width,
               size_t stride, const float *weight, const float *bias, size_t n_groups, float *out);
+
+/*
+ * Divide vectors by their lengths, x = x / √(Σ x² + epsilon): n rows, `stride` floats apart, of
+ * n_heads vectors of `width` floats.
+ */
+void run_l2_norm(float *x, size_t n, size_t n_heads, size_t width, size_t stride, float epsilon);

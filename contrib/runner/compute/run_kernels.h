@@ -72,7 +72,7 @@ typedef void run_silu_gates_fn(float *gate, const float *up, size_t n);
  * a key, and a column for each element of a value or result. Each kernel computes one token for
  * n_columns columns; the formulas are in the headers of compute/.
  */
-struct run_delta_token { /* delta_rule.h */
+struct run_delta_token { /* recurrences.h */
     size_t n_rows;
     const float *q, *k, *v;
     const float *decay; /* of row i: decay[i · decay_stride] */
@@ -82,7 +82,7 @@ struct run_delta_token { /* delta_rule.h */
 typedef void run_delta_step_fn(float *state, size_t stride, size_t n_columns,
                                const struct run_delta_token *token, float *out);
 
-struct run_wkv_token { /* struct run_wkv_input in wkv.h */
+struct run_wkv_token { /* struct run_wkv_input in recurrences.h */
     size_t n_rows;
     const float *r, *k, *v, *w, *u, *a, *b;
 };
@@ -90,7 +90,7 @@ typedef void run_wkv_step_fn(float *state, size_t stride, size_t n_columns,
                              const struct run_wkv_token *token, float *out);
 typedef run_wkv_step_fn run_wkv6_step_fn, run_wkv7_step_fn, run_linear_step_fn;
 
-struct run_scan_token { /* selective_scan.h; Mamba 2 */
+struct run_scan_token { /* recurrences.h; Mamba 2 */
     size_t n_rows;
     const float *x, *b, *c;
     float step, decay, d;

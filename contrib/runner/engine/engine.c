@@ -19,6 +19,7 @@ struct run_engine {
     struct run_hparams hparams;
     struct run_arena arena;
     struct run_scratch scratch;
+    struct run_selection selection;
     struct run_rotary rotary[2];        /* [0]: layers without a window, [1]: layers with one */
     struct run_linear embedding;        /* rows are tokens */
     const struct run_tensor *positions; /* [context][n_embd], added to embeddings; or NULL */
@@ -230,9 +231,7 @@ void run_engine_close(struct run_engine *engine)
 {
     if (!engine)
         return;
-    for (uint32_t i = 0; engine->mixers && i < engine->hparams.n_layer; i++)
-        run_mixers_free(&engine->mixers[i]);
-    run_nextn_free(&engine->nextn);
+    run_selection_free(&engine->selection);
     run_rotary_free(&engine->rotary[0]);
     run_rotary_free(&engine->rotary[1]);
     run_scratch_free(&engine->scratch);
@@ -265,8 +264,8 @@ uint64_t run_engine_cache_bytes(const struct run_engine *engine)
 {
     uint64_t n_bytes = 0;
 
-    for (uint32_t i = 0; i < engine->hparams.n_layer; i++)
-        n_bytes += run_mixers_cache_bytes(&engine->mixers[i]);
+    for (const struct run_cache *cache = engine->arena.caches; cache; cache = cache->next)
+        n_bytes += run_cache_bytes(cache);
     return n_bytes;
 }
 
@@ -376,6 +375,7 @@ static void feed_batch(struct run_engine *engine, const int32_t *tokens, size_t 
         .hparams = &engine->hparams,
         .scratch = &engine->scratch,
         .rotary = engine->rotary,
+        .selection = &engine->selection,
         .n = n,
         .first = engine->n_past,
         .tokens = tokens,
@@ -477,6 +477,7 @@ int run_engine_draft(struct run_engine *engine, int32_t token, size_t most, int3
         .hparams = &engine->hparams,
         .scratch = &engine->scratch,
         .rotary = engine->rotary,
+        .selection = &engine->selection,
     };
     jmp_buf out_of_memory;
 

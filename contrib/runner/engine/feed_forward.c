@@ -18,7 +18,7 @@ static void load_channel_mix(struct run_loader *loader, const struct run_hparams
     if (layer->receptance.weight.data)
         layer->receptance_lerp =
             run_load_rwkv_lerp(loader, "channel_mix_lerp_r.weight", "ffn.time_mix_r", n_embd);
-    run_token_shift_load(loader, n_embd, &layer->shift);
+    layer->last = run_load_state(loader, 1, n_embd, 0);
 }
 
 /* out = channel mix of x, both [n][n_embd]. */
@@ -30,15 +30,15 @@ static void apply_channel_mix(const struct run_channel_mix *layer, const struct 
     float *mixed = run_scratch_take(pass->scratch, n * n_embd);
     float *keys = run_scratch_take(pass->scratch, n * n_ff);
 
-    run_token_shift(&layer->shift, x, n, difference);
-    run_lerp(x, difference, layer->key_lerp, 0, n, n_embd, mixed);
+    run_token_shift(pass, layer->last, x, difference);
+    run_lerp(pass, x, difference, layer->key_lerp, false, mixed);
     run_linear_apply(&layer->key, 0, mixed, n, keys);
     run_activate(RUN_RELU_SQUARED, NULL, keys, n * n_ff);
     if (!layer->receptance.weight.data) {
         run_linear_apply(&layer->value, 0, keys, n, out);
         return;
     }
-    run_lerp(x, difference, layer->receptance_lerp, 0, n, n_embd, mixed);
+    run_lerp(pass, x, difference, layer->receptance_lerp, false, mixed);
     run_linear_apply(&layer->receptance, 0, mixed, n, out);
     run_linear_apply(&layer->value, 0, keys, n, mixed);
     run_activate_gated(RUN_SIGMOID, out, mixed, n * n_embd);

@@ -10,7 +10,7 @@
  */
 struct run_channel_mix {
     bool is_there;
-    struct run_token_shift shift;
+    float *last;                              /* [n_embd]: the token before the first */
     const float *key_lerp, *receptance_lerp;  /* [n_embd] */
     struct run_linear key, value, receptance; /* the last may be empty */
 };

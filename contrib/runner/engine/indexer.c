@@ -1,7 +1,5 @@
 #include "contrib/runner/engine/indexer.h"
 
-#include <errno.h>
-
 /* The epsilon of the indexer's norm of keys if it has biases, which make it a layer norm. */
 #define LAYER_EPSILON 1e-6f
 
@@ -41,17 +39,11 @@ void run_indexer_load(struct run_loader *loader, const struct run_hparams *hpara
         run_load_linear(loader, "indexer.proj", hparams->n_embd, sizes->n_heads, &indexer->weights);
     load_norms(loader, hparams, indexer);
     indexer->keys = (struct run_cache){.width = sizes->width, .dim = sizes->width};
-    indexer->n_groups = has_blocks ? sizes->n_heads : 1;
+    run_load_cache(&loader->arena->caches, &indexer->keys);
 }
 
-void run_indexer_free(struct run_indexer *indexer)
-{
-    run_cache_free(&indexer->keys);
-    run_selection_free(&indexer->selection);
-}
-
-int run_indexer_apply(struct run_indexer *indexer, const struct run_pass *pass, const float *x,
-                      const float *q_from)
+void run_indexer_apply(struct run_indexer *indexer, const struct run_pass *pass, const float *x,
+                       const float *q_from)
 {
     const struct run_indexer_shape *shape = &pass->hparams->indexer;
     const size_t n = pass->n, n_heads = shape->n_heads, width = shape->width;
@@ -59,9 +51,14 @@ int run_indexer_apply(struct run_indexer *indexer, const struct run_pass *pass, 
     float *queries = run_scratch_take(pass->scratch, n * n_heads * width);
     float *keys = run_scratch_take(pass->scratch, n * width);
     float *weights = run_scratch_take(pass->scratch, n * n_heads);
+    struct run_index index = {
+        .n_heads = shape->n_heads,
+        .width = shape->width,
+        .n_best = shape->n_best,
+        .block = shape->block,
+        .n_local_blocks = shape->n_local_blocks,
+    };
 
-    if (!queries || !keys || !weights || run_cache_reserve(&indexer->keys, pass->first + n) < 0)
-        return -ENOMEM;
     rotary.kind = pass->hparams->architecture->attention.indexer;
     run_linear_apply(&indexer->q, 0, q_from, n, queries);
     run_linear_apply(&indexer->k, 0, x, n, keys);
@@ -71,15 +68,8 @@ int run_indexer_apply(struct run_indexer *indexer, const struct run_pass *pass, 
     run_norm_apply(&indexer->k_norm, keys, n, width, keys);
     run_rotate(&rotary, queries, n, n_heads, width, n_heads * width, pass->first);
     run_rotate(&rotary, keys, n, 1, width, width, pass->first);
-    run_cache_store(&indexer->keys, pass->first, keys, n, width);
-    return run_select(
-        &(struct run_index){
-            .n_heads = shape->n_heads,
-            .width = shape->width,
-            .n_best = shape->n_best,
-            .block = shape->block,
-            .n_local_blocks = shape->n_local_blocks,
-            .keys = indexer->keys.rows,
-        },
-        queries, weights, n, pass->first, &indexer->selection);
+    run_pass_store(pass, &indexer->keys, keys);
+    index.keys = indexer->keys.rows;
+    if (run_select(&index, queries, weights, n, pass->first, pass->selection) < 0)
+        run_scratch_fail(pass->scratch);
 }

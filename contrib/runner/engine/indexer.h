@@ -4,7 +4,6 @@
  */
 #pragma once
 
-#include "contrib/runner/compute/attend.h"
 #include "contrib/runner/engine/loader.h"
 #include "contrib/runner/engine/pass.h"
 
@@ -13,9 +12,7 @@ struct run_indexer {
     struct run_linear k;       /* [n_embd] to [width] */
     struct run_linear weights; /* [n_embd] to [n_heads]; not with blocks */
     struct run_norm_layer q_norm, k_norm;
-    uint32_t n_groups; /* groups of heads with a selection each */
     struct run_cache keys;
-    struct run_selection selection; /* of the last batch */
 };
 
 /*
@@ -26,9 +23,8 @@ struct run_indexer {
 void run_indexer_load(struct run_loader *loader, const struct run_hparams *hparams,
                       const struct run_layer_shape *shape, bool is_required, uint64_t q_in,
                       uint32_t n_head_kv, struct run_indexer *indexer);
-void run_indexer_free(struct run_indexer *indexer);
 
-/* Fills in the selection for the pass's tokens from x, [n][n_embd], and the input of queries,
- * `q_from`. Returns 0 or -ENOMEM. */
-int run_indexer_apply(struct run_indexer *indexer, const struct run_pass *pass, const float *x,
-                      const float *q_from);
+/* Fill in pass->selection for the pass's tokens from x, [n][n_embd], and the input of queries,
+ * `q_from`. */
+void run_indexer_apply(struct run_indexer *indexer, const struct run_pass *pass, const float *x,
+                       const float *q_from);

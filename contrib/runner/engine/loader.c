@@ -31,6 +31,51 @@ void *run_load_alloc(struct run_loader *loader, size_t n, size_t element_bytes)
     return block;
 }
 
+/*
+ * Limits of states. A real state is smaller than the weights for its rows and columns. But its size
+ * is a product of two dimensions, so hostile numbers could make it much larger.
+ */
+#define LEAST_MEMORY_BYTES ((uint64_t)64 << 20)
+#define MEMORY_TO_WEIGHTS  32
+
+static bool is_too_much(const struct run_loader *loader, uint64_t n_bytes)
+{
+    const uint64_t limit =
+        LEAST_MEMORY_BYTES + MEMORY_TO_WEIGHTS * run_weights_mapped_bytes(loader->weights);
+
+    return n_bytes > limit || loader->arena->n_bytes > limit - n_bytes;
+}
+
+float *run_load_memory(struct run_loader *loader, uint64_t rows, uint64_t width)
+{
+    uint64_t n;
+
+    if (loader->code < 0)
+        return NULL;
+    if (__builtin_mul_overflow(rows, width, &n) || n > SIZE_MAX / sizeof(float) ||
+        is_too_much(loader, n * sizeof(float))) {
+        run_loader_refuse(loader, "tensors/%s: a state of %llu by %llu is too large for the model",
+                          loader->prefix, (unsigned long long)rows, (unsigned long long)width);
+        return NULL;
+    }
+    return run_load_alloc(loader, n, sizeof(float));
+}
+
+float *run_load_state(struct run_loader *loader, uint64_t rows, uint64_t width, float empty)
+{
+    float *values = run_load_memory(loader, rows, width);
+    struct run_states *states = &loader->arena->states;
+    struct run_state *state = values ? run_load_alloc(loader, 1, sizeof *state) : NULL;
+
+    if (!state)
+        return NULL;
+    *state = (struct run_state){states->newest, values, rows * width, empty};
+    states->newest = state;
+    states->are_final |= !loader->can_rewind;
+    run_state_reset(state);
+    return values;
+}
+
 void run_state_reset(const struct run_state *state)
 {
     for (size_t i = 0; i < state->n; i++)
@@ -39,10 +84,21 @@ void run_state_reset(const struct run_state *state)
 
 void run_arena_free(struct run_arena *arena)
 {
+    struct run_cache *const lists[] = {arena->caches, arena->kept};
+
+    for (size_t i = 0; i < 2; i++)
+        for (struct run_cache *cache = lists[i]; cache; cache = cache->next)
+            run_cache_free(cache);
     for (size_t i = 0; i < arena->n; i++)
         free(arena->blocks[i]);
     free(arena->blocks);
     *arena = (struct run_arena){0};
+}
+
+void run_load_cache(struct run_cache **list, struct run_cache *cache)
+{
+    cache->next = *list;
+    *list = cache;
 }
 
 static void full_name(const struct run_loader *loader, const char *name, const char *end,
@@ -119,7 +175,7 @@ static uint64_t n_elements(const struct run_tensor *tensor)
     return tensor->ne[0] * run_tensor_rows(tensor);
 }
 
-static const float *decode(struct run_loader *loader, const struct run_tensor *tensor)
+static float *decode(struct run_loader *loader, const struct run_tensor *tensor)
 {
     const uint64_t rows = run_tensor_rows(tensor);
     float *values = run_load_alloc(loader, n_elements(tensor), sizeof *values);
@@ -129,8 +185,7 @@ static const float *decode(struct run_loader *loader, const struct run_tensor *t
     return values;
 }
 
-static const float *load_vector(struct run_loader *loader, const char *name, const char *end,
-                                uint64_t n)
+static float *load_vector(struct run_loader *loader, const char *name, const char *end, uint64_t n)
 {
     struct run_tensor tensor;
 
@@ -144,9 +199,19 @@ static const float *load_vector(struct run_loader *loader, const char *name, con
     return decode(loader, &tensor);
 }
 
-const float *run_load_vector(struct run_loader *loader, const char *name, uint64_t n)
+float *run_load_vector(struct run_loader *loader, const char *name, uint64_t n)
 {
     return load_vector(loader, name, "", n);
+}
+
+const float *run_load_repeated(struct run_loader *loader, const float *numbers, uint64_t n,
+                               uint64_t width)
+{
+    float *values = run_load_memory(loader, n, width);
+
+    for (uint64_t i = 0; numbers && values && i < n * width; i++)
+        values[i] = numbers[i / width];
+    return values;
 }
 
 const float *run_load_vector_if(struct run_loader *loader, const char *name, uint64_t n)

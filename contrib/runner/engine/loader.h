@@ -1,6 +1,7 @@
 /* Loads weights into the parts of a model and checks their shapes. */
 #pragma once
 
+#include "contrib/runner/compute/kv_cache.h"
 #include "contrib/runner/compute/norm.h"
 #include "contrib/runner/compute/multiply.h"
 #include "contrib/runner/engine/hparams.h"
@@ -44,6 +45,8 @@ struct run_arena {
     size_t n, room;
     size_t n_bytes; /* of all blocks */
     struct run_states states;
+    struct run_cache *caches; /* of keys and values, the newest first */
+    struct run_cache *kept;   /* what recurrent mixers need for a rewind */
 };
 
 void run_arena_free(struct run_arena *arena);
@@ -64,6 +67,18 @@ struct run_loader {
 
 /* Return zeroed memory of the arena. Without memory, report a failure and return NULL. */
 void *run_load_alloc(struct run_loader *loader, size_t n, size_t element_bytes);
+
+/* Add a cache, which must stay in its place, to a list of the arena. */
+void run_load_cache(struct run_cache **list, struct run_cache *cache);
+
+/*
+ * Return zeroed memory of rows · width floats that is freed with the model, or NULL after a
+ * failure.
+ */
+float *run_load_memory(struct run_loader *loader, uint64_t rows, uint64_t width);
+
+/* The same for a state, which is `empty` before the first token; see struct run_states. */
+float *run_load_state(struct run_loader *loader, uint64_t rows, uint64_t width, float empty);
 
 /* Return true if there is a tensor PREFIX NAME and nothing has failed. */
 bool run_loader_has(const struct run_loader *loader, const char *name);
@@ -95,8 +110,12 @@ void run_load_weight(struct run_loader *loader, const char *name, uint64_t in, u
  * Return the tensor NAME as n floats, decoded. run_load_vector_if() returns NULL if the tensor is
  * missing. Both return NULL after a failure.
  */
-const float *run_load_vector(struct run_loader *loader, const char *name, uint64_t n);
+float *run_load_vector(struct run_loader *loader, const char *name, uint64_t n);
 const float *run_load_vector_if(struct run_loader *loader, const char *name, uint64_t n);
+
+/* Return n numbers, each `width` times; NULL after a failure. */
+const float *run_load_repeated(struct run_loader *loader, const float *numbers, uint64_t n,
+                               uint64_t width);
 
 /* Return the number of elements or rows of the tensor NAME; 0 if it is missing. */
 uint64_t run_load_n_elements(struct run_loader *loader, const char *name);

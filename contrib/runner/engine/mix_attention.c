@@ -1,20 +1,10 @@
 #include "contrib/runner/engine/mix_attention.h"
 
-#include <errno.h>
+#include "contrib/runner/engine/recurrent_parts.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Repeats a factor for each element of its head. */
-static const float *spread(struct run_loader *loader, const float *factors, uint32_t n_head,
-                           uint32_t dim)
-{
-    float *weights = run_load_alloc(loader, (size_t)n_head * dim, sizeof *weights);
-
-    for (size_t i = 0; weights && i < (size_t)n_head * dim; i++)
-        weights[i] = factors[i / dim];
-    return weights;
-}
 
 /*
  * The shape of the weights selects one shared norm for all heads, a norm for each head, one norm
@@ -38,9 +28,8 @@ static void load_head_norm(struct run_loader *loader, const struct run_hparams *
     norm->epsilon = hparams->norm_epsilon;
     norm->n_groups = n_head;
     if (n == n_head && n_rows == n_head) {
-        const float *factors = run_load_vector(loader, whole, n_head);
-
-        norm->weight = factors ? spread(loader, factors, n_head, dim) : NULL;
+        norm->weight =
+            run_load_repeated(loader, run_load_vector(loader, whole, n_head), n_head, dim);
         return;
     }
     head_norm->is_of_row = n != dim && n_rows == 1;
@@ -121,18 +110,19 @@ static const struct run_attention_layer *find_source(struct run_loader *loader,
     return source;
 }
 
-struct run_cache run_attention_cache(const struct run_mixer_place *place, uint64_t width,
-                                     uint32_t dim)
+void run_attention_cache(struct run_loader *loader, const struct run_mixer_place *place,
+                         uint64_t width, uint32_t dim, struct run_cache *cache)
 {
     const struct run_hparams *hparams = place->hparams;
 
-    return (struct run_cache){
+    *cache = (struct run_cache){
         .type = run_cache_type(place->cache_type, dim),
         .width = width,
         .dim = dim,
         .window = hparams->layers[place->index].is_windowed ? hparams->window : 0,
         .n_batch = place->n_batch,
     };
+    run_load_cache(&loader->arena->caches, cache);
 }
 
 static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
@@ -179,31 +169,12 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
                      &layer->sub_norm);
     run_indexer_load(loader, hparams, shape, false, hparams->n_embd, shape->n_head_kv,
                      &layer->indexer);
-    layer->keys = run_attention_cache(place, widths.k, shape->dim_k);
-    layer->values = run_attention_cache(place, widths.v, shape->dim_v);
+    run_attention_cache(loader, place, has_kv ? widths.k : 0, shape->dim_k, &layer->keys);
+    run_attention_cache(loader, place, has_kv ? widths.v : 0, shape->dim_v, &layer->values);
     /* A selection of positions reads single rows, from any place. */
     if (layer->indexer.q.weight.data)
         layer->keys.window = layer->values.window = 0;
     layer->keys.is_transposed = !layer->indexer.q.weight.data && layer->keys.type != DEQUANT_Q8_0;
-    if (!has_kv)
-        layer->keys.width = layer->values.width = 0;
-}
-
-static uint64_t cache_bytes(const void *mixer)
-{
-    const struct run_attention_layer *layer = mixer;
-
-    return run_cache_bytes(&layer->keys) + run_cache_bytes(&layer->values) +
-           run_cache_bytes(&layer->indexer.keys);
-}
-
-static void free_layer(void *mixer)
-{
-    struct run_attention_layer *layer = mixer;
-
-    run_indexer_free(&layer->indexer);
-    run_cache_free(&layer->keys);
-    run_cache_free(&layer->values);
 }
 
 /*
@@ -221,11 +192,9 @@ static void split(const struct run_attention_layer *layer, const struct run_hpar
     const size_t n_groups = hparams->qkv_in_groups ? layer->shape->n_head_kv : 1;
     const size_t q = widths.q / n_groups, k = widths.k / n_groups, v = widths.v / n_groups;
 
-    for (size_t i = 0; i < n * n_groups; i++, fused += q + k + v) {
-        memcpy(to->q + i * q, fused, q * sizeof *fused);
-        memcpy(to->k + i * k, fused + q, k * sizeof *fused);
-        memcpy(to->v + i * v, fused + q + k, v * sizeof *fused);
-    }
+    run_copy_rows(fused, q + k + v, n * n_groups, q, to->q, q);
+    run_copy_rows(fused + q, q + k + v, n * n_groups, k, to->k, k);
+    run_copy_rows(fused + q + k, q + k + v, n * n_groups, v, to->v, v);
 }
 
 static void clamp(float *x, size_t n, float limit)
@@ -235,24 +204,19 @@ static void clamp(float *x, size_t n, float limit)
 }
 
 /* Splits q's product into queries and gates, which alternate by head. */
-static int project_gated(const struct run_attention_layer *layer, const struct run_pass *pass,
-                         const float *x, const struct qkv *to)
+static void project_gated(const struct run_attention_layer *layer, const struct run_pass *pass,
+                          const float *x, const struct qkv *to)
 {
     const size_t n_heads = pass->n * layer->shape->n_head, dim = layer->shape->dim_k;
     float *both = run_scratch_take(pass->scratch, 2 * n_heads * dim);
 
-    if (!both)
-        return -ENOMEM;
     run_linear_apply(&layer->q, 0, x, pass->n, both);
-    for (size_t i = 0; i < n_heads; i++, both += 2 * dim) {
-        memcpy(to->q + i * dim, both, dim * sizeof *both);
-        memcpy(to->gates + i * dim, both + dim, dim * sizeof *both);
-    }
-    return 0;
+    run_copy_rows(both, 2 * dim, n_heads, dim, to->q, dim);
+    run_copy_rows(both + dim, 2 * dim, n_heads, dim, to->gates, dim);
 }
 
-static int project(const struct run_attention_layer *layer, const struct run_pass *pass,
-                   const float *x, const struct qkv *to)
+static void project(const struct run_attention_layer *layer, const struct run_pass *pass,
+                    const float *x, const struct qkv *to)
 {
     const struct run_hparams *hparams = pass->hparams;
     const struct widths widths = find_widths(layer->shape);
@@ -261,18 +225,15 @@ static int project(const struct run_attention_layer *layer, const struct run_pas
     if (layer->qkv.weight.data) {
         float *fused = run_scratch_take(pass->scratch, n * layer->qkv.weight.ne[1]);
 
-        if (!fused)
-            return -ENOMEM;
         run_linear_apply(&layer->qkv, 0, x, n, fused);
         split(layer, hparams, fused, n, to);
     } else {
         const struct run_linear_to list[] = {
             {&layer->q, to->q}, {&layer->k, to->k}, {&layer->v, to->v}};
-        const size_t first = layer->has_gates ? 1 : 0;
 
-        if (layer->has_gates && project_gated(layer, pass, x, to) < 0)
-            return -ENOMEM;
-        run_linears_apply(list + first, 3 - first, 0, x, n);
+        if (layer->has_gates)
+            project_gated(layer, pass, x, to);
+        run_linears_apply(list + layer->has_gates, 3 - layer->has_gates, 0, x, n);
         if (layer->k.weight.data && !layer->v.weight.data)
             memcpy(to->v, to->k, n * widths.k * sizeof *to->v);
     }
@@ -281,7 +242,6 @@ static int project(const struct run_attention_layer *layer, const struct run_pas
         clamp(to->k, n * layer->keys.width, hparams->clamp_kqv);
         clamp(to->v, n * layer->values.width, hparams->clamp_kqv);
     }
-    return 0;
 }
 
 static void norm_heads(const struct run_head_norm *head_norm, float *x, size_t n, size_t n_head,
@@ -355,34 +315,29 @@ void run_scale_queries_by_position(const struct run_pass *pass, const struct run
 
 /* Multiplies attention's result, `found`, [n][width], by the gates made from the layer's input x.
  */
-static int apply_gate(const struct run_attention_layer *layer, const struct run_pass *pass,
-                      const float *x, size_t width, float *found)
+static void apply_gate(const struct run_attention_layer *layer, const struct run_pass *pass,
+                       const float *x, size_t width, float *found)
 {
     const enum run_attention_gate kind = pass->hparams->architecture->attention.gate;
     const size_t n_gates = layer->gate.weight.ne[1];
     float *gates;
 
     if (!layer->gate.weight.data)
-        return 0;
+        return;
     gates = run_scratch_take(pass->scratch, pass->n * n_gates);
-    if (!gates)
-        return -ENOMEM;
     run_linear_apply(&layer->gate, 0, x, pass->n, gates);
     for (size_t i = 0; i < pass->n * n_gates; i++)
         gates[i] = kind == RUN_ATTENTION_SOFTPLUS ? run_softplus(gates[i]) : run_sigmoid(gates[i]);
     for (size_t i = 0; i < pass->n * width; i++)
         found[i] *= gates[i / (width / n_gates)];
-    return 0;
 }
 
-static int make_qkv(const struct run_attention_layer *layer, const struct run_pass *pass,
-                    const float *x, const struct qkv *qkv)
+static void make_qkv(const struct run_attention_layer *layer, const struct run_pass *pass,
+                     const float *x, const struct qkv *qkv)
 {
     const bool norm_after_rotary = pass->hparams->architecture->norms.qk_after_rotary;
-    const int code = project(layer, pass, x, qkv);
 
-    if (code < 0)
-        return code;
+    project(layer, pass, x, qkv);
     norm_heads(&layer->v_norm, qkv->v, pass->n, n_made(layer), layer->shape->dim_v);
     if (!norm_after_rotary)
         norm_qk(layer, pass, qkv);
@@ -391,10 +346,9 @@ static int make_qkv(const struct run_attention_layer *layer, const struct run_pa
         norm_qk(layer, pass, qkv);
     norm_rotated(layer, pass, qkv);
     run_scale_queries_by_position(pass, layer->shape, qkv->q, find_widths(layer->shape).q);
-    return 0;
 }
 
-static int try_apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
+static void apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
     struct run_attention_layer *layer = mixer;
     const float value_scale = pass->hparams->value_scale;
@@ -408,27 +362,18 @@ static int try_apply(void *mixer, const struct run_pass *pass, const float *x, f
         .gates = run_scratch_take(pass->scratch, layer->has_gates ? n * n_q : 0),
     };
     float *found = run_scratch_take(pass->scratch, n * width);
-    int code;
 
-    if (!qkv.q || !qkv.k || !qkv.v || !qkv.gates || !found ||
-        run_cache_reserve(&layer->keys, pass->first + n) < 0 ||
-        run_cache_reserve(&layer->values, pass->first + n) < 0)
-        return -ENOMEM;
-    code = make_qkv(layer, pass, x, &qkv);
-    if (code == 0 && layer->indexer.q.weight.data) {
-        code = run_indexer_apply(&layer->indexer, pass, x, x);
-        attention.selection = &layer->indexer.selection;
+    make_qkv(layer, pass, x, &qkv);
+    if (layer->indexer.q.weight.data) {
+        run_indexer_apply(&layer->indexer, pass, x, x);
+        attention.selection = pass->selection;
     }
-    if (code < 0)
-        return code;
-    run_cache_store(&layer->keys, pass->first, qkv.k, n, layer->keys.width);
-    run_cache_store(&layer->values, pass->first, qkv.v, n, layer->values.width);
-    code = run_attend(&attention, qkv.q, n_q, &layer->source->keys, &layer->source->values, n,
-                      pass->first, found);
-    if (code == 0)
-        code = apply_gate(layer, pass, x, width, found);
-    if (code < 0)
-        return code;
+    run_pass_store(pass, &layer->keys, qkv.k);
+    run_pass_store(pass, &layer->values, qkv.v);
+    if (run_attend(&attention, qkv.q, n_q, &layer->source->keys, &layer->source->values, n,
+                   pass->first, found) < 0)
+        run_scratch_fail(pass->scratch);
+    apply_gate(layer, pass, x, width, found);
     if (layer->has_gates)
         for (size_t i = 0; i < n * n_q; i++)
             found[i] *= run_sigmoid(qkv.gates[i]);
@@ -437,19 +382,10 @@ static int try_apply(void *mixer, const struct run_pass *pass, const float *x, f
             found[i] *= value_scale;
     run_norm_apply(&layer->sub_norm, found, n, width, found);
     run_linear_apply(&layer->output, 0, found, n, out);
-    return 0;
-}
-
-static void apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
-{
-    if (try_apply(mixer, pass, x, out) < 0)
-        run_scratch_fail(pass->scratch);
 }
 
 const struct run_mixer_ops run_attention_mixer = {
     .n_bytes = sizeof(struct run_attention_layer),
     .load = load,
     .apply = apply,
-    .cache_bytes = cache_bytes,
-    .free = free_layer,
 };

@@ -30,9 +30,9 @@ struct run_attention_layer {
 
 extern const struct run_mixer_ops run_attention_mixer;
 
-/* Return an empty cache for `width` elements of a token, in heads of `dim`. */
-struct run_cache run_attention_cache(const struct run_mixer_place *place, uint64_t width,
-                                     uint32_t dim);
+/* Make a cache for `width` elements of a token, in heads of `dim`. */
+void run_attention_cache(struct run_loader *loader, const struct run_mixer_place *place,
+                         uint64_t width, uint32_t dim, struct run_cache *cache);
 
 /*
  * Multiply the queries q, [n][width], by a factor that grows with their position, if the

@@ -3,8 +3,6 @@
 #include "contrib/runner/engine/mix_attention.h"
 #include "contrib/runner/engine/recurrent_parts.h"
 
-#include <errno.h>
-
 static void load_queries(struct run_loader *loader, const struct run_hparams *hparams, uint64_t n_q,
                          struct run_latent_layer *layer)
 {
@@ -20,19 +18,14 @@ static void load_queries(struct run_loader *loader, const struct run_hparams *hp
     run_load_linear(loader, "attn_q_b", rank, n_q, &layer->q_b);
 }
 
-/* Make a layer without indexer use the selection of the latent attention before it. */
-static void follow(struct run_loader *loader, const struct run_mixer_place *place,
-                   struct run_latent_layer *layer)
+/* Return true if latent attention before the layer makes a selection. */
+static bool is_sparse_before(const struct run_mixer_place *place)
 {
-    for (uint32_t i = place->index; i-- > 0;) {
-        const struct run_latent_layer *before =
-            run_mixers_find(&place->layers[i], &run_latent_mixer);
+    const struct run_latent_layer *before = NULL;
 
-        if (before) {
-            run_latent_follow(loader, layer, before);
-            return;
-        }
-    }
+    for (uint32_t i = place->index; i-- > 0 && !before;)
+        before = run_mixers_find(&place->layers[i], &run_latent_mixer);
+    return before && before->is_sparse;
 }
 
 static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
@@ -75,61 +68,25 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     run_indexer_load(loader, hparams, shape, is_main,
                      layer->q_a.weight.data ? layer->q_a.weight.ne[1] : hparams->n_embd, n_head,
                      &layer->indexer);
-    if (layer->indexer.q.weight.data)
-        layer->followed = &layer->indexer;
+    layer->is_sparse = layer->indexer.q.weight.data || (is_main && is_sparse_before(place));
     run_load_linear(loader, "attn_output", (uint64_t)n_head * hparams->latent_v, hparams->n_embd,
                     &layer->output);
     /* Compressed rows are values, and continue as keys. */
-    layer->values =
-        run_attention_cache(place, (uint64_t)layer->attention.n_head_kv * layer->attention.dim_v,
-                            layer->attention.dim_v);
-    layer->keys =
-        run_attention_cache(place, (uint64_t)layer->attention.n_head_kv * layer->attention.dim_k,
-                            layer->attention.dim_k);
+    run_attention_cache(loader, place,
+                        (uint64_t)layer->attention.n_head_kv * layer->attention.dim_v,
+                        layer->attention.dim_v, &layer->values);
+    run_attention_cache(loader, place,
+                        (uint64_t)layer->attention.n_head_kv * layer->attention.dim_k,
+                        layer->attention.dim_k, &layer->keys);
     layer->keys.type = run_cache_type(layer->values.type, layer->attention.dim_k);
-    if (is_main)
-        follow(loader, place, layer);
-    if (is_main && hparams->indexer.n_heads > 0 && !layer->followed)
+    if (is_main && hparams->indexer.n_heads > 0 && !layer->is_sparse)
         run_loader_refuse(loader,
                           "metadata: %s.attention.indexer.types: layer %u has no indexer, and no "
                           "earlier layer has one whose selection it could use",
                           hparams->name, place->index);
 }
 
-void run_latent_follow(struct run_loader *loader, struct run_latent_layer *layer,
-                       const struct run_latent_layer *before)
-{
-    const struct run_indexer *indexer = before->followed;
-
-    if (layer->followed || !indexer)
-        return;
-    if (layer->shape && layer->shape->n_head % indexer->n_groups != 0)
-        run_loader_refuse(loader,
-                          "metadata: attention.head_count %u is not a multiple of the %u groups "
-                          "of the indexer that the layer uses",
-                          layer->shape->n_head, indexer->n_groups);
-    layer->followed = indexer;
-}
-
-static uint64_t cache_bytes(const void *mixer)
-{
-    const struct run_latent_layer *layer = mixer;
-
-    return run_cache_bytes(&layer->keys) + run_cache_bytes(&layer->values) +
-           run_cache_bytes(&layer->indexer.keys);
-}
-
-static void free_layer(void *mixer)
-{
-    struct run_latent_layer *layer = mixer;
-
-    run_indexer_free(&layer->indexer);
-    run_cache_free(&layer->keys);
-    run_cache_free(&layer->values);
-}
-
-/* Queries: [n][n_head][latent_k], in each head the rotated part last. *from = their input. NULL if
- * out of memory. */
+/* Queries: [n][n_head][latent_k], in each head the rotated part last. *from = their input. */
 static float *make_queries(const struct run_latent_layer *layer, const struct run_pass *pass,
                            const float *x, const float **from)
 {
@@ -138,16 +95,12 @@ static float *make_queries(const struct run_latent_layer *layer, const struct ru
     float *queries = run_scratch_take(pass->scratch, n * width);
 
     *from = x;
-    if (!queries)
-        return NULL;
     if (layer->q.weight.data) {
         run_linear_apply(&layer->q, 0, x, n, queries);
     } else {
         const size_t rank = layer->q_a.weight.ne[1];
         float *narrow = run_scratch_take(pass->scratch, n * rank);
 
-        if (!narrow)
-            return NULL;
         run_linear_apply(&layer->q_a, 0, x, n, narrow);
         run_norm_apply(&layer->q_a_norm, narrow, n, rank, narrow);
         run_linear_apply(&layer->q_b, 0, narrow, n, queries);
@@ -162,9 +115,9 @@ static float *make_queries(const struct run_latent_layer *layer, const struct ru
 /*
  * Attention on the compressed rows: queries are projected to them, and the result is decompressed.
  */
-static int attend_compressed(struct run_latent_layer *layer, const struct run_pass *pass,
-                             const struct run_attention *attention, const float *queries,
-                             const float *compressed, float *found)
+static void attend_compressed(struct run_latent_layer *layer, const struct run_pass *pass,
+                              const struct run_attention *attention, const float *queries,
+                              const float *compressed, float *found)
 {
     const struct run_hparams *hparams = pass->hparams;
     const size_t n = pass->n, n_head = layer->shape->n_head, rank = hparams->latent_rank;
@@ -174,10 +127,7 @@ static int attend_compressed(struct run_latent_layer *layer, const struct run_pa
     float *narrow = run_scratch_take(pass->scratch, n * n_head * rank);
     float *part = run_scratch_take(pass->scratch, n * (plain > rank ? plain : rank));
     float *product = run_scratch_take(pass->scratch, n * (latent_v > rank ? latent_v : rank));
-    int code;
 
-    if (!wide || !narrow || !part || !product)
-        return -ENOMEM;
     for (size_t head = 0; head < n_head; head++) {
         const float *query = queries + head * latent_k;
 
@@ -187,20 +137,20 @@ static int attend_compressed(struct run_latent_layer *layer, const struct run_pa
         run_copy_rows(query + plain, n_head * latent_k, n, hparams->n_rot,
                       wide + head * width + rank, n_head * width);
     }
-    run_cache_store(&layer->keys, pass->first, compressed, n, width);
-    code = run_attend(attention, wide, n_head * width, &layer->keys, &layer->keys, n, pass->first,
-                      narrow);
-    for (size_t head = 0; code == 0 && head < n_head; head++) {
+    run_pass_store(pass, &layer->keys, compressed);
+    if (run_attend(attention, wide, n_head * width, &layer->keys, &layer->keys, n, pass->first,
+                   narrow) < 0)
+        run_scratch_fail(pass->scratch);
+    for (size_t head = 0; head < n_head; head++) {
         run_copy_rows(narrow + head * rank, n_head * rank, n, rank, part, rank);
         run_linear_apply(&layer->v_b, head, part, n, product);
         run_copy_rows(product, latent_v, n, latent_v, found + head * latent_v, n_head * latent_v);
     }
-    return code;
 }
 
-static int attend_decompressed(struct run_latent_layer *layer, const struct run_pass *pass,
-                               const struct run_attention *attention, const float *queries,
-                               const float *compressed, float *found)
+static void attend_decompressed(struct run_latent_layer *layer, const struct run_pass *pass,
+                                const struct run_attention *attention, const float *queries,
+                                const float *compressed, float *found)
 {
     const struct run_hparams *hparams = pass->hparams;
     const size_t n = pass->n, n_head = layer->shape->n_head, rank = hparams->latent_rank;
@@ -211,9 +161,6 @@ static int attend_decompressed(struct run_latent_layer *layer, const struct run_
     float *keys = run_scratch_take(pass->scratch, n * n_head * latent_k);
     float *values = run_scratch_take(pass->scratch, n * n_head * latent_v);
 
-    if (!narrow || !wide || !keys || !values ||
-        run_cache_reserve(&layer->values, pass->first + n) < 0)
-        return -ENOMEM;
     run_copy_rows(compressed, row, n, rank, narrow, rank);
     run_linear_apply(&layer->kv_b, 0, narrow, n, wide);
     run_copy_rows(wide, both, n * n_head, plain, keys, latent_k);
@@ -221,13 +168,14 @@ static int attend_decompressed(struct run_latent_layer *layer, const struct run_
     for (size_t head = 0; head < n_head; head++)
         run_copy_rows(compressed + rank, row, n, hparams->n_rot, keys + head * latent_k + plain,
                       n_head * latent_k);
-    run_cache_store(&layer->keys, pass->first, keys, n, n_head * latent_k);
-    run_cache_store(&layer->values, pass->first, values, n, n_head * latent_v);
-    return run_attend(attention, queries, n_head * latent_k, &layer->keys, &layer->values, n,
-                      pass->first, found);
+    run_pass_store(pass, &layer->keys, keys);
+    run_pass_store(pass, &layer->values, values);
+    if (run_attend(attention, queries, n_head * latent_k, &layer->keys, &layer->values, n,
+                   pass->first, found) < 0)
+        run_scratch_fail(pass->scratch);
 }
 
-static int try_apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
+static void apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
     struct run_latent_layer *layer = mixer;
     const struct run_hparams *hparams = pass->hparams;
@@ -237,37 +185,22 @@ static int try_apply(void *mixer, const struct run_pass *pass, const float *x, f
     const float *queries = make_queries(layer, pass, x, &from);
     float *compressed = run_scratch_take(pass->scratch, n * row);
     float *found = run_scratch_take(pass->scratch, n * layer->output.weight.ne[0]);
-    int code = 0;
 
-    if (!queries || !compressed || !found || run_cache_reserve(&layer->keys, pass->first + n) < 0)
-        return -ENOMEM;
     run_linear_apply(&layer->kv_a, 0, x, n, compressed);
     run_norm(layer->kv_a_norm.kind, layer->kv_a_norm.epsilon, compressed, n, rank, row,
              layer->kv_a_norm.weight, layer->kv_a_norm.bias, 1, compressed);
     run_rotate(&pass->rotary[0], compressed + rank, n, 1, hparams->n_rot, row, pass->first);
     if (layer->indexer.q.weight.data)
-        code = run_indexer_apply(&layer->indexer, pass, x, from);
-    if (layer->followed)
-        attention.selection = &layer->followed->selection;
-    if (code == 0)
-        code = layer->kv_b.weight.data
-                   ? attend_decompressed(layer, pass, &attention, queries, compressed, found)
-                   : attend_compressed(layer, pass, &attention, queries, compressed, found);
-    if (code == 0)
-        run_linear_apply(&layer->output, 0, found, n, out);
-    return code;
-}
-
-static void apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
-{
-    if (try_apply(mixer, pass, x, out) < 0)
-        run_scratch_fail(pass->scratch);
+        run_indexer_apply(&layer->indexer, pass, x, from);
+    if (layer->is_sparse)
+        attention.selection = pass->selection;
+    (layer->kv_b.weight.data ? attend_decompressed : attend_compressed)(layer, pass, &attention,
+                                                                        queries, compressed, found);
+    run_linear_apply(&layer->output, 0, found, n, out);
 }
 
 const struct run_mixer_ops run_latent_mixer = {
     .n_bytes = sizeof(struct run_latent_layer),
     .load = load,
     .apply = apply,
-    .cache_bytes = cache_bytes,
-    .free = free_layer,
 };

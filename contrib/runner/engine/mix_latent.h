@@ -20,13 +20,9 @@ struct run_latent_layer {
         v_b; /* … a matrix for each head: [plain] to [rank], [rank] to [latent_v]:
                 attention is then on the compressed rows themselves */
     struct run_linear output;
-    struct run_indexer indexer;         /* attention is sparse unless it is empty */
-    const struct run_indexer *followed; /* the indexer whose selection is used: this layer's, an
-                                           earlier layer's, or NULL */
-    struct run_cache keys, values;      /* values: not with k_b, v_b */
+    struct run_indexer indexer;
+    bool is_sparse;                /* uses the selection of its indexer, or of an earlier layer's */
+    struct run_cache keys, values; /* values: not with k_b, v_b */
 };
 
 extern const struct run_mixer_ops run_latent_mixer;
-/* Make a layer without indexer use the selection of `before`. */
-void run_latent_follow(struct run_loader *loader, struct run_latent_layer *layer,
-                       const struct run_latent_layer *before);

@@ -1,6 +1,5 @@
-/* The time mixing of RWKV 7, and of ARWKV 7, around compute/wkv.h. */
+/* The time mixing of RWKV 7, and of ARWKV 7, around compute/recurrences.h. */
 #include "contrib/runner/compute/thread_pool.h"
-#include "contrib/runner/compute/wkv.h"
 #include "contrib/runner/engine/mixer.h"
 #include "contrib/runner/engine/rwkv_parts.h"
 
@@ -19,8 +18,8 @@ enum rwkv7_input {
 };
 
 struct rwkv7_layer {
-    bool is_first; /* the first layer: the others mix its values with theirs */
-    struct run_token_shift shift;
+    bool is_first;      /* the first layer: the others mix its values with theirs */
+    float *last;        /* [n_embd]: the token before the first */
     const float *lerps; /* [5 or 6][n_embd] */
     struct run_linear receptance, key, value, output;
     struct run_low_rank decay, rate;
@@ -80,8 +79,9 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     layer->key_rate = run_load_vector(loader, "time_mix_k_a.weight", n_embd);
     layer->bonus = run_load_rwkv(loader, "time_mix_r_k.weight", "att.r_k", n_embd);
     run_load_rwkv_norm(loader, hparams, head_epsilon, &layer->norm);
-    run_token_shift_load(loader, n_embd, &layer->shift);
-    layer->wkv = (struct run_wkv){.n_head = n_embd / width,
+    layer->last = run_load_state(loader, 1, n_embd, 0);
+    layer->wkv = (struct run_wkv){.rule = RUN_WKV7,
+                                  .n_head = n_embd / width,
                                   .width = width,
                                   .state = run_load_state(loader, width, n_embd, 0)};
 }
@@ -98,9 +98,7 @@ struct work {
 static const float *make_input(const struct rwkv7_layer *layer, const struct run_pass *pass,
                                const struct work *work, enum rwkv7_input which)
 {
-    const size_t n_embd = pass->hparams->n_embd;
-
-    run_lerp(work->x, work->difference, layer->lerps + which * n_embd, 0, pass->n, n_embd,
+    run_lerp(pass, work->x, work->difference, layer->lerps + which * pass->hparams->n_embd, false,
              work->input);
     return work->input;
 }
@@ -225,7 +223,7 @@ static void apply(void *mixer, const struct run_pass *pass, const float *x, floa
     };
     struct heads heads = {layer, &work};
 
-    run_token_shift(&layer->shift, x, n, work.difference);
+    run_token_shift(pass, layer->last, x, work.difference);
     run_linear_apply(&layer->receptance, 0, make_input(layer, pass, &work, RWKV7_RECEPTANCE), n,
                      work.r);
     make_decay(layer, pass, &work);
@@ -234,15 +232,15 @@ static void apply(void *mixer, const struct run_pass *pass, const float *x, floa
     if (layer->gate.up.weight.data)
         run_low_rank_apply(&layer->gate, pass, 0, make_input(layer, pass, &work, RWKV7_GATE),
                            work.gate);
-    run_wkv7(&layer->wkv,
-             &(struct run_wkv_input){.r = work.r,
-                                     .k = work.k,
-                                     .v = work.v,
-                                     .w = work.w,
-                                     .w_stride = n_embd,
-                                     .a = work.removal,
-                                     .b = work.replacement},
-             n, work.found);
+    run_wkv(&layer->wkv,
+            &(struct run_wkv_input){.r = work.r,
+                                    .k = work.k,
+                                    .v = work.v,
+                                    .w = work.w,
+                                    .w_stride = n_embd,
+                                    .a = work.removal,
+                                    .b = work.replacement},
+            n, work.found);
     run_norm_apply(&layer->norm, work.found, n * layer->wkv.n_head, layer->wkv.width, work.found);
     run_parallel_for_each(n * layer->wkv.n_head, run_grain(PIECE_ELEMENTS, layer->wkv.width),
                           add_bonus, &heads);

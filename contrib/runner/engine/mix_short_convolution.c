@@ -16,7 +16,7 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     const uint64_t n_embd = hparams->n_embd;
 
     run_load_linear(loader, "shortconv.in_proj", n_embd, 3 * n_embd, &layer->in);
-    run_load_convolution(loader, "shortconv.conv", n_embd, &layer->convolution);
+    run_load_convolution(loader, "shortconv.conv", "", n_embd, &layer->convolution);
     run_load_linear(loader, "shortconv.out_proj", n_embd, n_embd, &layer->out);
 }
 

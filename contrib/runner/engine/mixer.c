@@ -3,30 +3,45 @@
 #include "contrib/runner/engine/mix_attention.h"
 #include "contrib/runner/engine/mix_latent.h"
 
-/* The first row whose tensor the layer has, or whose version of RWKV the model is, is used. */
+/* One product instead of attention: layers of pruned models (DeciLM, Nemotron). */
+static void load_linear(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
+{
+    const uint64_t n_embd = place->hparams->n_embd;
+
+    run_load_linear(loader, "attn_output", n_embd, n_embd, mixer);
+}
+
+static void apply_linear(void *mixer, const struct run_pass *pass, const float *x, float *out)
+{
+    run_linear_apply(mixer, 0, x, pass->n, out);
+}
+
+static const struct run_mixer_ops linear_mixer = {
+    .n_bytes = sizeof(struct run_linear),
+    .load = load_linear,
+    .apply = apply_linear,
+};
+
+/* The first row whose tensor the layer has is used. */
 static const struct {
     const struct run_mixer_ops *ops;
-    const char *tensor; /* NULL: the version decides */
-    uint32_t rwkv_version;
+    const char *tensor;
 } recurrent_table[] = {
-    {&run_rwkv4_mixer, NULL, 4},
-    {&run_rwkv6_mixer, NULL, 5},
-    {&run_rwkv6_mixer, NULL, 6},
-    {&run_rwkv7_mixer, NULL, 7},
-    {&run_short_mixer, "shortconv.in_proj.weight", 0},
-    {&run_kimi_delta_mixer, "ssm_f_a.weight", 0},
-    {&run_delta_net_mixer, "ssm_ba.weight", 0},
-    {&run_delta_net_mixer, "ssm_alpha.weight", 0},
-    {&run_mamba_mixer, "ssm_x.weight", 0},
-    {&run_mamba2_mixer, "ssm_in.weight", 0},
+    {&run_short_mixer, "shortconv.in_proj.weight"},
+    {&run_delta_net_mixer, "ssm_f_a.weight"},
+    {&run_delta_net_mixer, "ssm_ba.weight"},
+    {&run_delta_net_mixer, "ssm_alpha.weight"},
+    {&run_mamba_mixer, "ssm_x.weight"},
+    {&run_mamba_mixer, "ssm_in.weight"},
 };
 
 static const struct run_mixer_ops *choose_recurrent(const struct run_loader *loader,
                                                     const struct run_hparams *hparams)
 {
+    if (hparams->rwkv_version > 0)
+        return hparams->rwkv_version == 7 ? &run_rwkv7_mixer : &run_rwkv_mixer;
     for (size_t i = 0; i < sizeof recurrent_table / sizeof *recurrent_table; i++)
-        if (recurrent_table[i].tensor ? run_loader_has(loader, recurrent_table[i].tensor)
-                                      : recurrent_table[i].rwkv_version == hparams->rwkv_version)
+        if (run_loader_has(loader, recurrent_table[i].tensor))
             return recurrent_table[i].ops;
     return NULL;
 }
@@ -40,7 +55,7 @@ static const struct run_mixer_ops *choose_attention(const struct run_loader *loa
                                                               : &run_attention_mixer;
     return hparams->architecture->attention.has_pruned_layers &&
                    run_loader_has(loader, "attn_output.weight")
-               ? &run_linear_mixer
+               ? &linear_mixer
                : NULL;
 }
 
@@ -100,21 +115,4 @@ void run_mixers_rewind(const struct run_mixers *mixers, struct run_scratch *scra
     for (size_t i = 0; i < mixers->n; i++)
         if (mixers->list[i].ops->rewind)
             mixers->list[i].ops->rewind(mixers->list[i].state, scratch, n);
-}
-
-uint64_t run_mixers_cache_bytes(const struct run_mixers *mixers)
-{
-    uint64_t n_bytes = 0;
-
-    for (size_t i = 0; i < mixers->n; i++)
-        if (mixers->list[i].ops->cache_bytes)
-            n_bytes += mixers->list[i].ops->cache_bytes(mixers->list[i].state);
-    return n_bytes;
-}
-
-void run_mixers_free(const struct run_mixers *mixers)
-{
-    for (size_t i = 0; i < mixers->n; i++)
-        if (mixers->list[i].ops->free)
-            mixers->list[i].ops->free(mixers->list[i].state);
 }

@@ -42,21 +42,11 @@ struct run_mixer_ops {
      * no state or cannot do that.
      */
     void (*rewind)(void *mixer, struct run_scratch *scratch, size_t n);
-
-    /* Return the bytes allocated for keys and values; NULL if the mixer has none. */
-    uint64_t (*cache_bytes)(const void *mixer);
-
-    /*
-     * Free memory that the model does not own; NULL if the mixer has none. Also called after a
-     * failed load.
-     */
-    void (*free)(void *mixer);
 };
 
 /* Mixers that only the table in mixer.c knows. */
-extern const struct run_mixer_ops run_linear_mixer, run_rwkv4_mixer, run_rwkv6_mixer,
-    run_rwkv7_mixer, run_short_mixer, run_kimi_delta_mixer, run_delta_net_mixer, run_mamba_mixer,
-    run_mamba2_mixer;
+extern const struct run_mixer_ops run_rwkv_mixer, run_rwkv7_mixer, run_short_mixer,
+    run_delta_net_mixer, run_mamba_mixer;
 
 /* Choose and load the mixers of layer place->index. loader->prefix names the layer. */
 void run_mixers_load(struct run_loader *loader, const struct run_mixer_place *place,
@@ -71,8 +61,3 @@ void run_mixers_apply(const struct run_mixers *mixers, const struct run_pass *pa
 
 /* Rewind the recurrent mixers, which must be able to; see struct run_mixer_ops. */
 void run_mixers_rewind(const struct run_mixers *mixers, struct run_scratch *scratch, size_t n);
-
-/* Return the bytes allocated for the keys and values of the layer. */
-uint64_t run_mixers_cache_bytes(const struct run_mixers *mixers);
-
-void run_mixers_free(const struct run_mixers *mixers);

@@ -1,10 +1,8 @@
 #include "contrib/runner/engine/nextn.h"
 
 #include "contrib/runner/compute/activation.h"
-#include "gguf/support/arrays.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static bool is_absent(const struct run_loader *loader)
@@ -35,6 +33,8 @@ static void load_ends(struct run_loader *loader, const struct run_hparams *hpara
         nextn->head = *model->output;
     nextn->output_norm = *model->output_norm;
     nextn->logits = run_load_alloc(loader, model->n_vocab, sizeof *nextn->logits);
+    nextn->states = run_load_alloc(loader, model->n_batch * n_embd, sizeof *nextn->states);
+    nextn->tokens = run_load_alloc(loader, model->n_batch, sizeof *nextn->tokens);
 }
 
 /* In some files of MiMo, the norm of the head is called layer_output_norm. */
@@ -52,29 +52,26 @@ void run_nextn_load(struct run_loader *loader, const struct run_mixer_place *pla
                     const struct run_nextn_model *model, struct run_layer_kinds *kinds,
                     struct run_nextn *nextn)
 {
-    const struct run_states others = loader->arena->states;
+    struct run_arena *arena = loader->arena;
+    struct run_cache *counted = arena->caches;
+    const struct run_states others = arena->states;
 
     snprintf(loader->prefix, sizeof loader->prefix, "blk.%u.", place->index);
     if (is_absent(loader))
         return;
     run_require_layer(loader, place->hparams, place->index);
     load_ends(loader, place->hparams, model, nextn);
+    arena->caches = arena->kept;
     run_layer_load(loader, place, &nextn->mixers, &nextn->layer);
+    arena->kept = arena->caches;
+    arena->caches = counted;
     find_head_norm(loader, nextn);
     run_check_layer(loader, place->hparams, place->index, kinds);
-    if (loader->arena->states.newest != others.newest) /* could not forget its drafts */
+    if (arena->states.newest != others.newest) /* could not forget its drafts */
         run_loader_refuse(loader, "tensors/%s*: a recurrent layer", loader->prefix);
-    loader->arena->states = others;
+    arena->states = others;
     nextn->most_waiting = model->n_batch;
     nextn->is_there = loader->code == 0;
-}
-
-void run_nextn_free(struct run_nextn *nextn)
-{
-    run_mixers_free(&nextn->mixers);
-    free(nextn->states);
-    free(nextn->tokens);
-    *nextn = (struct run_nextn){0};
 }
 
 /* Rows of projection's input: the token's embedding, then the state, both normalized. */
@@ -131,28 +128,17 @@ static float *catch_up(struct run_nextn *nextn, const struct run_pass *of, int32
 
 void run_nextn_keep(struct run_nextn *nextn, const struct run_pass *pass, const float *x)
 {
-    const size_t n = nextn->n_waiting + pass->n, row = pass->hparams->n_embd * sizeof(float);
-    float *states;
-    int32_t *tokens;
+    const size_t n_embd = pass->hparams->n_embd;
 
-    if (n > nextn->most_waiting) {
+    if (nextn->n_waiting + pass->n > nextn->most_waiting) {
         const struct run_scratch_mark mark = run_scratch_mark(pass->scratch);
 
         if (nextn->n_waiting > 0)
             catch_up(nextn, pass, pass->tokens[0]);
         run_scratch_release(pass->scratch, mark);
     }
-    states = gguf_grow(nextn->states, &nextn->states_room, nextn->n_waiting + pass->n, row);
-    if (!states)
-        run_scratch_fail(pass->scratch);
-    nextn->states = states;
-    tokens =
-        gguf_grow(nextn->tokens, &nextn->tokens_room, nextn->n_waiting + pass->n, sizeof *tokens);
-    if (!tokens)
-        run_scratch_fail(pass->scratch);
-    nextn->tokens = tokens;
-    memcpy(states + nextn->n_waiting * pass->hparams->n_embd, x, pass->n * row);
-    memcpy(tokens + nextn->n_waiting, pass->tokens, pass->n * sizeof *tokens);
+    memcpy(nextn->states + nextn->n_waiting * n_embd, x, pass->n * n_embd * sizeof *x);
+    memcpy(nextn->tokens + nextn->n_waiting, pass->tokens, pass->n * sizeof *nextn->tokens);
     nextn->n_waiting += pass->n;
 }
 

@@ -30,7 +30,6 @@ struct run_nextn {
     size_t n_waiting, most_waiting;
     float *states;   /* [n_waiting][n_embd], before the output norm */
     int32_t *tokens; /* [n_waiting], at the same positions */
-    size_t states_room, tokens_room;
 };
 
 /* The model around the layer. */
@@ -42,13 +41,11 @@ struct run_nextn_model {
 
 /*
  * Load layer place->index, the first after the model's layers. If the file has none of its tensors,
- * nextn->is_there is false. `kinds` are the kinds of the other layers. Call run_nextn_free() in any
- * case.
+ * nextn->is_there is false. `kinds` are the kinds of the other layers.
  */
 void run_nextn_load(struct run_loader *loader, const struct run_mixer_place *place,
                     const struct run_nextn_model *model, struct run_layer_kinds *kinds,
                     struct run_nextn *nextn);
-void run_nextn_free(struct run_nextn *nextn);
 
 /*
  * Keep x, the last layer's output for the tokens of a pass, [n][n_embd]. Passes must follow one

@@ -124,3 +124,10 @@ void run_scratch_free(struct run_scratch *scratch)
     }
     *scratch = (struct run_scratch){0};
 }
+
+void run_pass_store(const struct run_pass *pass, struct run_cache *cache, const float *rows)
+{
+    if (run_cache_reserve(cache, pass->first + pass->n) < 0)
+        run_scratch_fail(pass->scratch);
+    run_cache_store(cache, pass->first, rows, pass->n, cache->width);
+}

@@ -1,6 +1,8 @@
 /* A pass of a batch of tokens through the layers, and memory for intermediate results. */
 #pragma once
 
+#include "contrib/runner/compute/kv_cache.h"
+#include "contrib/runner/compute/top_k.h"
 #include "contrib/runner/engine/hparams.h"
 
 #include <setjmp.h>
@@ -37,6 +39,10 @@ struct run_pass {
     const int32_t *tokens;           /* [n] */
     bool is_draft; /* the last tokens may be forgotten: recurrent mixers keep what that needs */
     float *first_values; /* [n][n_embd]: RWKV 7's values of the first layer, which the others use */
-    const float *embeddings; /* [n][n_embd]; only with RUN_LAYER_SCALES_EMBEDDINGS */
-    const float *per_layer;  /* [n][n_layer][n_per_layer]; NULL without per-layer embeddings */
+    const float *embeddings;         /* [n][n_embd]; only with RUN_LAYER_SCALES_EMBEDDINGS */
+    struct run_selection *selection; /* made by the last indexer */
+    const float *per_layer; /* [n][n_layer][n_per_layer]; NULL without per-layer embeddings */
 };
+
+/* Store the keys or values of the pass's tokens, without gaps, in a cache. */
+void run_pass_store(const struct run_pass *pass, struct run_cache *cache, const float *rows);

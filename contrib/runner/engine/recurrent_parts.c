@@ -3,77 +3,42 @@
 #include <stdio.h>
 #include <string.h>
 
-/*
- * Limits of states. A real state is smaller than the weights for its rows and columns. But its size
- * is a product of two dimensions, so hostile numbers could make it much larger.
- */
-#define LEAST_MEMORY_BYTES ((uint64_t)64 << 20)
-#define MEMORY_TO_WEIGHTS  32
-
-static bool is_too_much(const struct run_loader *loader, uint64_t n_bytes)
+void run_load_convolution(struct run_loader *loader, const char *name, const char *parts,
+                          uint64_t n_channels, struct run_convolution *convolution)
 {
-    const uint64_t limit =
-        LEAST_MEMORY_BYTES + MEMORY_TO_WEIGHTS * run_weights_mapped_bytes(loader->weights);
+    const size_t n_parts = parts[0] != '\0' ? strlen(parts) : 1;
+    const uint64_t n_part = n_channels / n_parts;
+    uint64_t n_taps = 0;
+    float *taps = NULL;
 
-    return n_bytes > limit || loader->arena->n_bytes > limit - n_bytes;
-}
+    for (size_t part = 0; part < n_parts; part++) {
+        char whole[64];
+        const float *weights;
+        int length = snprintf(whole, sizeof whole, "%s%s%.1s.weight", name,
+                              parts[0] != '\0' ? "_" : "", parts + part);
 
-float *run_load_memory(struct run_loader *loader, uint64_t rows, uint64_t width)
-{
-    uint64_t n;
-
-    if (loader->code < 0)
-        return NULL;
-    if (__builtin_mul_overflow(rows, width, &n) || n > SIZE_MAX / sizeof(float) ||
-        is_too_much(loader, n * sizeof(float))) {
-        run_loader_refuse(loader, "tensors/%s: a state of %llu by %llu is too large for the model",
-                          loader->prefix, (unsigned long long)rows, (unsigned long long)width);
-        return NULL;
+        if (part == 0) {
+            n_taps = n_part ? run_load_n_elements(loader, whole) / n_part : 0;
+            if (n_taps == 0 || n_channels > RUN_MAX_CHANNELS) {
+                run_loader_refuse(loader,
+                                  "tensors/%s%s: missing, too small for %llu channels, or over %d "
+                                  "channels",
+                                  loader->prefix, whole, (unsigned long long)n_part,
+                                  RUN_MAX_CHANNELS);
+                return;
+            }
+            taps = run_load_memory(loader, n_taps, n_channels);
+        }
+        weights = run_load_vector(loader, whole, n_taps * n_part);
+        snprintf(whole + length - strlen("weight"), sizeof "bias", "bias");
+        convolution->bias = run_load_vector_if(loader, whole, n_part);
+        if (loader->code < 0)
+            return;
+        for (size_t c = 0; c < n_part; c++)
+            for (size_t k = 0; k < n_taps; k++)
+                taps[k * n_channels + part * n_part + c] = weights[c * n_taps + k];
     }
-    return run_load_alloc(loader, n, sizeof(float));
-}
-
-float *run_load_state(struct run_loader *loader, uint64_t rows, uint64_t width, float empty)
-{
-    float *values = run_load_memory(loader, rows, width);
-    struct run_states *states = &loader->arena->states;
-    struct run_state *state = values ? run_load_alloc(loader, 1, sizeof *state) : NULL;
-
-    if (!state)
-        return NULL;
-    *state = (struct run_state){states->newest, values, rows * width, empty};
-    states->newest = state;
-    states->are_final |= !loader->can_rewind;
-    run_state_reset(state);
-    return values;
-}
-
-void run_load_convolution(struct run_loader *loader, const char *name, uint64_t n_channels,
-                          struct run_convolution *convolution)
-{
-    char whole[64];
-    const float *weights;
-    uint64_t n_taps;
-    float *taps;
-
-    snprintf(whole, sizeof whole, "%s.weight", name);
-    n_taps = n_channels ? run_load_n_elements(loader, whole) / n_channels : 0;
-    if (n_taps == 0 || n_channels > RUN_MAX_CHANNELS) {
-        run_loader_refuse(loader,
-                          "tensors/%s%s: missing, too small for %llu channels, or over %d channels",
-                          loader->prefix, whole, (unsigned long long)n_channels, RUN_MAX_CHANNELS);
-        return;
-    }
-    weights = run_load_vector(loader, whole, n_taps * n_channels);
-    taps = run_load_memory(loader, n_taps, n_channels);
     convolution->past = run_load_state(loader, n_taps - 1, n_channels, 0);
-    snprintf(whole, sizeof whole, "%s.bias", name);
-    convolution->bias = run_load_vector_if(loader, whole, n_channels);
-    if (loader->code < 0)
-        return;
-    for (size_t c = 0; c < n_channels; c++)
-        for (size_t k = 0; k < n_taps; k++)
-            taps[k * n_channels + c] = weights[c * n_taps + k];
     convolution->taps = taps;
     convolution->n_channels = n_channels;
     convolution->n_taps = n_taps;

@@ -1,28 +1,19 @@
 /* Functions that recurrent mixers share: loading convolutions, and memory for earlier tokens. */
 #pragma once
 
-#include "contrib/runner/compute/convolve.h"
+#include "contrib/runner/compute/recurrences.h"
 #include "contrib/runner/engine/loader.h"
 #include "contrib/runner/engine/pass.h"
 
 /* Larger than in any known model; keeps products of sizes far from overflow. */
 enum { RUN_MAX_CHANNELS = 1 << 24 };
 
-/* Added to the squared length of queries and keys before they are normalized. */
-#define RUN_L2_EPSILON 1e-6f
-
-/* Load NAME.weight, [taps][n_channels] in ggml's order, and NAME.bias if it is there. */
-void run_load_convolution(struct run_loader *loader, const char *name, uint64_t n_channels,
-                          struct run_convolution *convolution);
-
 /*
- * Return zeroed memory of rows · width floats that is freed with the model, or NULL after a
- * failure.
+ * Load NAME.weight, [taps][n_channels] in ggml's order, and NAME.bias if it is there. With `parts`,
+ * for example "qkv", the channels are those of NAME_q, NAME_k and NAME_v one after the other.
  */
-float *run_load_memory(struct run_loader *loader, uint64_t rows, uint64_t width);
-
-/* The same for a state, which is `empty` before the first token; see struct run_states. */
-float *run_load_state(struct run_loader *loader, uint64_t rows, uint64_t width, float empty);
+void run_load_convolution(struct run_loader *loader, const char *name, const char *parts,
+                          uint64_t n_channels, struct run_convolution *convolution);
 
 /* Copy n rows of `width` floats from one stride to another. */
 void run_copy_rows(const float *from, size_t from_stride, size_t n, size_t width, float *to,

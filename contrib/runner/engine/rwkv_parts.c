@@ -17,62 +17,37 @@ static struct run_loader with_own_names(const struct run_loader *loader)
     return own;
 }
 
-static const float *load_own(struct run_loader *loader, const char *own_name, uint64_t n)
+float *run_load_rwkv(struct run_loader *loader, const char *name, const char *own_name, uint64_t n)
 {
     struct run_loader own = with_own_names(loader);
-    const float *values = run_load_vector(&own, own_name, n);
+    float *values;
 
+    if (run_loader_has(loader, name) || !run_loader_has(&own, own_name))
+        return run_load_vector(loader, name, n);
+    values = run_load_vector(&own, own_name, n);
     loader->code = own.code;
     return values;
-}
-
-static bool has_own(const struct run_loader *loader, const char *own_name)
-{
-    const struct run_loader own = with_own_names(loader);
-
-    return run_loader_has(&own, own_name);
-}
-
-const float *run_load_rwkv(struct run_loader *loader, const char *name, const char *own_name,
-                           uint64_t n)
-{
-    if (!run_loader_has(loader, name) && has_own(loader, own_name))
-        return load_own(loader, own_name, n);
-    return run_load_vector(loader, name, n);
 }
 
 const float *run_load_rwkv_heads(struct run_loader *loader, const char *name, const char *own_name,
                                  uint64_t n_head, uint64_t width)
 {
     struct run_loader own = with_own_names(loader);
-    const float *heads;
-    float *values;
 
-    if (run_load_n_elements(&own, own_name) != n_head)
-        return run_load_rwkv(loader, name, own_name, n_head * width);
-    heads = load_own(loader, own_name, n_head);
-    values = run_load_memory(loader, n_head, width);
-    if (!heads || !values)
-        return NULL;
-    for (uint64_t i = 0; i < n_head * width; i++)
-        values[i] = heads[i / width];
-    return values;
+    return run_load_n_elements(&own, own_name) == n_head
+               ? run_load_repeated(loader, run_load_rwkv(loader, name, own_name, n_head), n_head,
+                                   width)
+               : run_load_rwkv(loader, name, own_name, n_head * width);
 }
 
 const float *run_load_rwkv_lerp(struct run_loader *loader, const char *name, const char *own_name,
                                 uint64_t n)
 {
-    const float *mix;
-    float *lerp;
+    const bool is_own = !run_loader_has(loader, name);
+    float *lerp = run_load_rwkv(loader, name, own_name, n);
 
-    if (run_loader_has(loader, name) || !has_own(loader, own_name))
-        return run_load_vector(loader, name, n);
-    mix = load_own(loader, own_name, n);
-    lerp = run_load_memory(loader, 1, n);
-    if (!mix || !lerp)
-        return NULL;
-    for (uint64_t i = 0; i < n; i++)
-        lerp[i] = 1 - mix[i];
+    for (uint64_t i = 0; is_own && lerp && i < n; i++)
+        lerp[i] = 1 - lerp[i];
     return lerp;
 }
 
@@ -86,63 +61,48 @@ void run_load_rwkv_norm(struct run_loader *loader, const struct run_hparams *hpa
         run_loader_miss(loader, "time_mix_ln.weight");
 }
 
-void run_token_shift_load(struct run_loader *loader, size_t width, struct run_token_shift *shift)
-{
-    shift->width = width;
-    shift->last = run_load_state(loader, 1, width, 0);
-}
-
-/* The arguments of run_token_shift(). */
-struct shift_call {
-    const struct run_token_shift *shift;
-    const float *x;
-    float *difference;
+/* The arguments of run_token_shift() and run_lerp(). */
+struct call {
+    const float *x, *more; /* the row before x, or lerp */
+    const float *difference;
+    size_t width, lerp_stride;
+    float *out;
 };
 
 static void subtract_row(void *context, size_t t)
 {
-    const struct shift_call *call = context;
-    const size_t width = call->shift->width;
-    const float *row = call->x + t * width;
-    const float *before = t == 0 ? call->shift->last : row - width;
+    const struct call *call = context;
+    const size_t width = call->width;
+    const float *row = call->x + t * width, *before = t == 0 ? call->more : row - width;
 
     for (size_t i = 0; i < width; i++)
-        call->difference[t * width + i] = before[i] - row[i];
+        call->out[t * width + i] = before[i] - row[i];
 }
 
-void run_token_shift(const struct run_token_shift *shift, const float *x, size_t n,
-                     float *difference)
+void run_token_shift(const struct run_pass *pass, float *last, const float *x, float *difference)
 {
-    const size_t width = shift->width;
-    struct shift_call call = {shift, x, difference};
+    const size_t width = pass->hparams->n_embd;
+    struct call call = {.x = x, .more = last, .width = width, .out = difference};
 
-    run_parallel_for_each(n, run_grain(PIECE_ELEMENTS, width), subtract_row, &call);
-    if (n > 0)
-        memcpy(shift->last, x + (n - 1) * width, width * sizeof *x);
+    run_parallel_for_each(pass->n, run_grain(PIECE_ELEMENTS, width), subtract_row, &call);
+    memcpy(last, x + (pass->n - 1) * width, width * sizeof *x);
 }
-
-/* The arguments of run_lerp(). */
-struct lerp_call {
-    const float *x, *difference, *lerp;
-    size_t lerp_stride, width;
-    float *out;
-};
 
 static void lerp_row(void *context, size_t t)
 {
-    const struct lerp_call *call = context;
-    const size_t width = call->width;
+    const struct call *call = context;
+    const size_t width = call->width, at = t * width;
 
     for (size_t i = 0; i < width; i++)
-        call->out[t * width + i] =
-            call->x[t * width + i] +
-            call->difference[t * width + i] * call->lerp[t * call->lerp_stride + i];
+        call->out[at + i] =
+            call->x[at + i] + call->difference[at + i] * call->more[t * call->lerp_stride + i];
 }
 
-void run_lerp(const float *x, const float *difference, const float *lerp, size_t lerp_stride,
-              size_t n, size_t width, float *out)
+void run_lerp(const struct run_pass *pass, const float *x, const float *difference,
+              const float *lerp, bool has_rows, float *out)
 {
-    struct lerp_call call = {x, difference, lerp, lerp_stride, width, out};
+    const size_t width = pass->hparams->n_embd;
+    struct call call = {x, lerp, difference, width, has_rows ? width : 0, out};
 
-    run_parallel_for_each(n, run_grain(PIECE_ELEMENTS, width), lerp_row, &call);
+    run_parallel_for_each(pass->n, run_grain(PIECE_ELEMENTS, width), lerp_row, &call);
 }

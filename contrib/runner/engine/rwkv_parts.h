@@ -8,8 +8,7 @@
 #include "contrib/runner/engine/recurrent_parts.h"
 
 /* Load n floats of tensor `name` or, in rwkv.cpp's files, `own_name`; one must exist. */
-const float *run_load_rwkv(struct run_loader *loader, const char *name, const char *own_name,
-                           uint64_t n);
+float *run_load_rwkv(struct run_loader *loader, const char *name, const char *own_name, uint64_t n);
 
 /* The same for n_head heads; rwkv.cpp's files may have a single number for a head. */
 const float *run_load_rwkv_heads(struct run_loader *loader, const char *name, const char *own_name,
@@ -29,18 +28,12 @@ const float *run_load_rwkv_lerp(struct run_loader *loader, const char *name, con
 void run_load_rwkv_norm(struct run_loader *loader, const struct run_hparams *hparams, float epsilon,
                         struct run_norm_layer *norm);
 
-/* The last token's row, which the first token of the next batch needs. */
-struct run_token_shift {
-    size_t width;
-    float *last;
-};
+/*
+ * difference[t] = x[t - 1] - x[t], all [n][n_embd]; `last` is the row before the first token and
+ * becomes the last row.
+ */
+void run_token_shift(const struct run_pass *pass, float *last, const float *x, float *difference);
 
-void run_token_shift_load(struct run_loader *loader, size_t width, struct run_token_shift *shift);
-
-/* difference[t] = x[t - 1] - x[t], all [n][width]. Then stores the last row. */
-void run_token_shift(const struct run_token_shift *shift, const float *x, size_t n,
-                     float *difference);
-
-/* out = x + difference · lerp, for n rows; lerp_stride is 0 if all rows have the same lerp. */
-void run_lerp(const float *x, const float *difference, const float *lerp, size_t lerp_stride,
-              size_t n, size_t width, float *out);
+/* out = x + difference · lerp, [n][n_embd]; all rows have the same lerp unless it has n rows. */
+void run_lerp(const struct run_pass *pass, const float *x, const float *difference,
+              const float *lerp, bool has_rows, float *out);

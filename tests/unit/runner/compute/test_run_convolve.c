@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "contrib/runner/compute/convolve.h"
+#include "contrib/runner/compute/recurrences.h"
 #include "contrib/runner/compute/thread_pool.h"
 #include "tests/unit/dequant/random_floats.h"
 #include "tests/unit/runner/thread_pool_checks.h"

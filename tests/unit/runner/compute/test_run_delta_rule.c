@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "contrib/runner/compute/delta_rule.h"
+#include "contrib/runner/compute/norm.h"
+#include "contrib/runner/compute/recurrences.h"
 #include "contrib/runner/compute/thread_pool.h"
 #include "tests/unit/dequant/random_floats.h"
 #include "tests/unit/runner/thread_pool_checks.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "contrib/runner/compute/selective_scan.h"
+#include "contrib/runner/compute/recurrences.h"
 #include "contrib/runner/compute/thread_pool.h"
 #include "tests/unit/dequant/random_floats.h"
 #include "tests/unit/runner/thread_pool_checks.h"
@@ -32,6 +32,7 @@ static void make(struct sample *sample, bool is_mamba2)
     sample->scan = (struct run_scan){
         .n_heads = HEADS,
         .width = is_mamba2 ? WIDTH : 1,
+        .is_mamba2 = is_mamba2,
         .n_state = STATE,
         .n_groups = is_mamba2 ? GROUPS : 1,
         .a = sample->a,
@@ -56,10 +57,7 @@ static void feed(struct sample *sample, size_t batch, float *out)
             .bc_stride = ROW,
         };
 
-        if (sample->is_mamba2)
-            run_scan_mamba2(&sample->scan, &rows, n, out + at * width);
-        else
-            run_scan_mamba(&sample->scan, &rows, n, out + at * width);
+        run_scan(&sample->scan, &rows, n, out + at * width);
     }
 }
 

@@ -1,5 +1,5 @@
 /* The recurrences of RWKV, compared with their definitions in double, without a state. */
-#include "contrib/runner/compute/wkv.h"
+#include "contrib/runner/compute/recurrences.h"
 #include "contrib/runner/compute/thread_pool.h"
 #include "tests/unit/gguf/model_file.h"
 #include "tests/unit/runner/thread_pool_checks.h"
@@ -108,7 +108,14 @@ static float state[N_HEAD * WIDTH * WIDTH];
 static void run_all(enum kind kind, const struct rows *rows, size_t batch,
                     float out[N_TOKENS][N_EMBD])
 {
-    const struct run_wkv wkv = {.n_head = N_HEAD, .width = WIDTH, .state = state};
+    const struct run_wkv wkv = {
+        .rule = kind == WKV7     ? RUN_WKV7
+                : kind == LINEAR ? RUN_GATED_LINEAR
+                                 : RUN_WKV6,
+        .n_head = N_HEAD,
+        .width = WIDTH,
+        .state = state,
+    };
 
     memset(state, 0, sizeof state);
     for (size_t t = 0; t < N_TOKENS; t += batch) {
@@ -124,12 +131,7 @@ static void run_all(enum kind kind, const struct rows *rows, size_t batch,
             .b = kind == WKV7 ? rows->b[t] : NULL,
         };
 
-        if (kind == WKV7)
-            run_wkv7(&wkv, &input, n, out[t]);
-        else if (kind == LINEAR)
-            run_gated_linear_attention(&wkv, &input, n, out[t]);
-        else
-            run_wkv6(&wkv, &input, n, out[t]);
+        run_wkv(&wkv, &input, n, out[t]);
     }
 }
 

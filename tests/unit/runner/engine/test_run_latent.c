@@ -196,7 +196,6 @@ static void apply(size_t batch, uint32_t cache_type, const float *x, float *out)
 
         run_latent_mixer.apply(&layer, &pass, x + first * N_EMBD, out + first * N_EMBD);
     }
-    run_latent_mixer.free(&layer);
     run_rotary_free(&rotary[0]);
     run_part_close(&part);
 }
@@ -259,7 +258,6 @@ static void expect_refused(int code, const char *pattern)
     cr_expect_eq(part.loader.code, code, "%s", part.failure.text);
     cr_expect_not_null(strstr(part.failure.text, pattern), "\"%s\" does not contain \"%s\"",
                        part.failure.text, pattern);
-    run_latent_mixer.free(&layer);
     run_part_close(&part);
 }
 
@@ -277,24 +275,6 @@ Test(run_latent, wrong_shapes_are_refused)
     expect_refused(-EINVAL, "tensors/attn_kv_a_mqa.weight: shape");
     hparams.latent_k = N_ROT;
     expect_refused(-EINVAL, "key_length_mla 4 is not above rope.dimension_count 4");
-}
-
-/* A layer can share an indexer's choice only if its groups divide the layer's heads. */
-Test(run_latent, indexer_groups_must_divide_the_heads)
-{
-    const struct run_layer_shape six = {.n_head = 6}, eight = {.n_head = 8};
-    const struct run_indexer indexer = {.n_groups = 4};
-    const struct run_latent_layer before = {.followed = &indexer};
-    struct run_latent_layer layer = {.shape = &eight};
-    struct run_failure failure;
-    struct run_loader loader = {.failure = &failure};
-
-    run_latent_follow(&loader, &layer, &before);
-    cr_expect(loader.code == 0 && layer.followed == &indexer);
-    layer = (struct run_latent_layer){.shape = &six};
-    run_latent_follow(&loader, &layer, &before);
-    cr_expect_eq(loader.code, -EINVAL);
-    cr_expect_not_null(strstr(failure.text, "head_count 6"), "%s", failure.text);
 }
 
 /* Without the key, only GLM 5.2, known by its context, has layers without indexer. */

@@ -248,7 +248,7 @@ static void open_layer(uint32_t n_batch)
 
 static void close_layer(void)
 {
-    run_nextn_free(&nextn);
+    nextn = (struct run_nextn){0};
     run_rotary_free(&rotary[0]);
     run_rotary_free(&rotary[1]);
     run_hparams_free(&hparams);

@@ -439,9 +439,9 @@ Test(run_removal, indexers_must_be_there)
 Test(run_removal, models_that_can_rewind)
 {
     static const char *const others[] = {
-        "mamba",          "mamba2", "jamba",      "granitehybrid", "falcon-h1",   "nemotron_h",
-        "nemotron_h_moe", "plamo2", "lfm2",       "lfm2moe",       "kimi-linear", "rwkv",
-        "rwkv6",          "rwkv7",  "rwkv6qwen2", "arwkv7",
+        "mamba",      "mamba2",         "jamba",  "granitehybrid", "falcon-h1",
+        "nemotron_h", "nemotron_h_moe", "plamo2", "lfm2",          "lfm2moe",
+        "rwkv",       "rwkv6",          "rwkv7",  "rwkv6qwen2",    "arwkv7",
     };
     const struct run_engine_options options = {.n_context = 2 * N_TOKENS, .can_rewind = true};
     const struct gguf_architecture *row;
