@@ -1,14 +1,11 @@
 #include "fs/tree/output/shortest.h"
 
-#include "fs/tree/output/powers_of_ten.h"
-
-#include <float.h>
-#include <inttypes.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 /* ---- integers ---- */
 
@@ -42,6 +39,79 @@ size_t fs_write_signed(int64_t number, char *out)
     return 1 + fs_write_unsigned(-(uint64_t)number, out + 1);
 }
 
+/* ---- powers of ten ---- */
+
+enum { MIN_POWER = -292, MAX_POWER = 324 };
+
+/* 10^k * 2^(127 - floor(log2(10^k))), rounded up: the top bit is set. */
+struct power_of_ten {
+    uint64_t high, low;
+};
+
+static struct power_of_ten powers[MAX_POWER - MIN_POWER + 1];
+
+/* A power with a third word, so that the errors of all steps stay below the first two. */
+#define WORDS 3
+
+/* Multiply by 10, without the power of two. The lowest word is first. */
+static void multiply_by_ten(uint64_t words[WORDS])
+{
+    uint64_t carry = 0;
+    int shift;
+
+    for (int i = 0; i < WORDS; i++) {
+        const unsigned __int128 product = (unsigned __int128)words[i] * 5 + carry;
+
+        words[i] = (uint64_t)product;
+        carry = (uint64_t)(product >> 64);
+    }
+    shift = carry >= 4 ? 3 : 2;
+    for (int i = 0; i < WORDS; i++)
+        words[i] = words[i] >> shift | (i + 1 < WORDS ? words[i + 1] : carry) << (64 - shift);
+}
+
+/* Divide by 10, without the power of two. */
+static void divide_by_ten(uint64_t words[WORDS])
+{
+    const int shift = words[WORDS - 1] >> 60 >= 10 ? 2 : 3;
+    uint64_t rest = words[WORDS - 1] >> (64 - shift);
+
+    for (int i = WORDS; i-- > 0;) {
+        const uint64_t below = i > 0 ? words[i - 1] >> (64 - shift) : 0;
+        const unsigned __int128 number = (unsigned __int128)rest << 64 | words[i] << shift | below;
+
+        words[i] = (uint64_t)(number / 5);
+        rest = (uint64_t)(number % 5);
+    }
+}
+
+static void set_power(int k, const uint64_t words[WORDS])
+{
+    const bool is_exact = k >= 0 && words[0] == 0;
+    const uint64_t low = words[1] + !is_exact;
+
+    powers[k - MIN_POWER] = (struct power_of_ten){words[2] + (low == 0 && !is_exact), low};
+}
+
+static void compute_powers(void)
+{
+    uint64_t up[WORDS] = {0, 0, UINT64_C(1) << 63}, down[WORDS] = {0, 0, UINT64_C(1) << 63};
+
+    for (int k = 0; k <= MAX_POWER; k++, multiply_by_ten(up), divide_by_ten(down)) {
+        if (k > 0 && -k >= MIN_POWER)
+            set_power(-k, down);
+        set_power(k, up);
+    }
+}
+
+static struct power_of_ten power_of_ten(int k)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, compute_powers);
+    return powers[k - MIN_POWER];
+}
+
 /* ---- the shortest decimal of a floating-point number ---- */
 
 /* digits * 10^exponent */
@@ -69,7 +139,7 @@ static int floor_log2_power10(int e)
 }
 
 /* The top 64 bits of power * factor / 2^64, with the lowest bit set if anything is cut off. */
-static uint64_t multiply_round_to_odd(struct fs_power_of_ten power, uint64_t factor)
+static uint64_t multiply_round_to_odd(struct power_of_ten power, uint64_t factor)
 {
     const unsigned __int128 low = (unsigned __int128)power.low * factor;
     const unsigned __int128 sum = (unsigned __int128)power.high * factor + (uint64_t)(low >> 64);
@@ -88,7 +158,7 @@ static struct decimal shortest(struct binary value)
     const uint64_t is_odd = value.mantissa & 1;
     const int k = floor_log10_power2(value.exponent, value.is_lower_closer);
     const int shift = value.exponent + floor_log2_power10(-k) + 1;
-    const struct fs_power_of_ten power = fs_power_of_ten(-k);
+    const struct power_of_ten power = power_of_ten(-k);
     const uint64_t middle = 4 * value.mantissa;
     /* Four times the value and its bounds, in units of 10^k. */
     const uint64_t scaled = multiply_round_to_odd(power, middle << shift);
@@ -112,77 +182,20 @@ static struct decimal shortest(struct binary value)
     return (struct decimal){digits, k};
 }
 
-static struct binary binary_of_double(double value)
+/* A format of floating-point numbers: bits of a mantissa, and the exponent of the least number. */
+struct format {
+    int bits, least_exponent;
+};
+
+static struct binary binary_of(double value, struct format format)
 {
-    uint64_t bits, fraction;
     int exponent;
 
-    memcpy(&bits, &value, sizeof bits);
-    fraction = bits & ((UINT64_C(1) << 52) - 1);
-    exponent = (int)(bits >> 52 & 0x7ff);
-    if (exponent == 0)
-        return (struct binary){fraction, -1074, false};
-    return (struct binary){fraction | UINT64_C(1) << 52, exponent - 1075,
-                           fraction == 0 && exponent > 1};
-}
-
-static struct binary binary_of_float(float value)
-{
-    uint32_t bits, fraction;
-    int exponent;
-
-    memcpy(&bits, &value, sizeof bits);
-    fraction = bits & 0x7fffff;
-    exponent = (int)(bits >> 23 & 0xff);
-    if (exponent == 0)
-        return (struct binary){fraction, -149, false};
-    return (struct binary){fraction | 0x800000, exponent - 150, fraction == 0 && exponent > 1};
-}
-
-/* All exact in a double. */
-static const double exact_powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                      1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                      1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-
-#define MAX_EXACT_POWER 22
-
-/* Return the double that a decimal with digits up to 2^53 reads as. */
-static double read_decimal(struct decimal decimal)
-{
-    char text[FS_NUMBER_BYTES];
-
-    /* One operation on exact numbers rounds once (Clinger 1990). */
-    if (decimal.exponent >= 0 && decimal.exponent <= MAX_EXACT_POWER)
-        return (double)decimal.digits * exact_powers[decimal.exponent];
-    if (decimal.exponent < 0 && decimal.exponent >= -MAX_EXACT_POWER)
-        return (double)decimal.digits / exact_powers[-decimal.exponent];
-    snprintf(text, sizeof text, "%" PRIu64 "e%d", decimal.digits, decimal.exponent);
-    return strtod(text, NULL);
-}
-
-/*
- * Return the shortest decimal of a float for readers that go through a double and so round twice,
- * where the float's own shortest decimal fails. This is rare, so it may be slow.
- */
-static struct decimal shortest_through_double(float value)
-{
-    struct decimal decimal = {0};
-
-    for (int n_digits = 1; n_digits <= FLT_DECIMAL_DIG; n_digits++) {
-        char text[FS_NUMBER_BYTES];
-        char *c;
-
-        snprintf(text, sizeof text, "%.*e", n_digits - 1, (double)value);
-        decimal.digits = 0;
-        for (c = text; *c != 'e'; c++) {
-            if (*c != '.')
-                decimal.digits = decimal.digits * 10 + (uint64_t)(*c - '0');
-        }
-        decimal.exponent = (int)strtol(c + 1, NULL, 10) - (n_digits - 1);
-        if (strtof(text, NULL) == value && (float)read_decimal(decimal) == value)
-            break;
-    }
-    return decimal;
+    frexp(value, &exponent);
+    exponent = MAX(exponent - format.bits, format.least_exponent);
+    return (struct binary){(uint64_t)ldexp(value, -exponent), exponent,
+                           value == ldexp(1, exponent + format.bits - 1) &&
+                               exponent > format.least_exponent};
 }
 
 /* ---- text ---- */
@@ -196,107 +209,60 @@ static struct decimal without_zeros(struct decimal decimal)
     return decimal;
 }
 
-/* One digit, the point and the others, and an exponent of at least two digits. */
-static size_t write_exponent(const char *digits, size_t n_digits, int exponent, char *out)
-{
-    char *at = out;
-    const unsigned magnitude = (unsigned)abs(exponent);
-
-    *at++ = digits[0];
-    if (n_digits > 1) {
-        *at++ = '.';
-        memcpy(at, digits + 1, n_digits - 1);
-        at += n_digits - 1;
-    }
-    *at++ = 'e';
-    *at++ = exponent < 0 ? '-' : '+';
-    if (magnitude >= 100)
-        *at++ = (char)('0' + magnitude / 100);
-    *at++ = (char)('0' + magnitude / 10 % 10);
-    *at++ = (char)('0' + magnitude % 10);
-    return (size_t)(at - out);
-}
-
-/* Copying a fixed number of digits is faster; the surplus is overwritten later. */
-#define COPIED_BYTES 20
-
-_Static_assert(1 + 16 + 1 + COPIED_BYTES <= FS_NUMBER_BYTES, "a sign, digits, the point, a copy");
-
 /* Write like Python's repr(): plain from 1e-4 up to 1e16, else with an exponent. */
 static size_t write_decimal(struct decimal decimal, char *out)
 {
-    char digits[2 * COPIED_BYTES];
-    const size_t n_digits = fs_write_unsigned(decimal.digits, digits);
-    const int point = (int)n_digits + decimal.exponent; /* digits before the point */
-    char *at = out;
+    char digits[FS_NUMBER_BYTES];
+    const size_t n = fs_write_unsigned(decimal.digits, digits);
+    const int point = (int)n + decimal.exponent; /* digits before the point */
 
     if (point <= -4 || point > 16)
-        return write_exponent(digits, n_digits, point - 1, out);
+        return (size_t)sprintf(out, "%.1s%s%.*se%+03d", digits, n > 1 ? "." : "", (int)n - 1,
+                               digits + 1, point - 1);
     if (point <= 0) {
-        memcpy(at, "0.000", 5); /* NOLINT(bugprone-not-null-terminated-result) */
-        at += 2 - point;
-        memcpy(at, digits, COPIED_BYTES);
-        return (size_t)(at - out) + n_digits;
+        memcpy(out, "0.000", 5); /* NOLINT(bugprone-not-null-terminated-result) */
+        memcpy(out + 2 - point, digits, n);
+        return (size_t)(2 - point) + n;
     }
-    if ((size_t)point >= n_digits) {
-        memcpy(at, digits, COPIED_BYTES);
-        at += n_digits;
-        for (size_t i = n_digits; i < (size_t)point; i++)
-            *at++ = '0';
-        memcpy(at, ".0", 2); /* NOLINT(bugprone-not-null-terminated-result) */
-        return (size_t)(at + 2 - out);
+    if ((size_t)point >= n) {
+        memcpy(out, digits, n);
+        memset(out + n, '0', (size_t)point - n);
+        memcpy(out + point, ".0", 2); /* NOLINT(bugprone-not-null-terminated-result) */
+        return (size_t)point + 2;
     }
-    memcpy(at, digits, COPIED_BYTES);
-    at[point] = '.';
-    memcpy(at + point + 1, digits + point, COPIED_BYTES);
-    return n_digits + 1;
+    memcpy(out, digits, (size_t)point);
+    out[point] = '.';
+    memcpy(out + point + 1, digits + point, n - (size_t)point);
+    return n + 1;
 }
 
-/*
- * Write a number that needs no search for digits. Returns the length, or 0 if `value` needs a
- * search.
- */
-static size_t write_simple(double value, char *out)
+static size_t write_number(double value, struct format format, char *out)
 {
-    if (!isfinite(value)) {
-        memcpy(out, (const char[]){'n', 'u', 'l', 'l'}, 4);
-        return 4;
-    }
-    /* The usual numbers in models. */
-    if (fabs(value) < 1e6 && value == trunc(value)) {
-        const bool is_negative = signbit(value);
-
-        *out = '-';
-        return is_negative +
-               write_decimal((struct decimal){.digits = (uint64_t)fabs(value)}, out + is_negative);
-    }
-    return 0;
-}
-
-size_t fs_write_float(float value, char *out)
-{
-    const size_t length = write_simple((double)value, out);
-    const bool is_negative = value < 0;
-    const float magnitude = fabsf(value);
+    const bool is_negative = signbit(value);
+    const double magnitude = fabs(value);
     struct decimal decimal;
 
-    if (length > 0)
-        return length;
-    decimal = shortest(binary_of_float(magnitude));
-    if ((float)read_decimal(decimal) != magnitude)
-        decimal = shortest_through_double(magnitude);
+    if (!isfinite(value)) {
+        memcpy(out, "null", 4); /* NOLINT(bugprone-not-null-terminated-result) */
+        return 4;
+    }
+    if (magnitude < 1e6 && magnitude == trunc(magnitude)) /* the usual numbers in models */
+        decimal = (struct decimal){.digits = (uint64_t)magnitude};
+    else
+        decimal = without_zeros(shortest(binary_of(magnitude, format)));
     *out = '-';
-    return is_negative + write_decimal(without_zeros(decimal), out + is_negative);
+    return is_negative + write_decimal(decimal, out + is_negative);
 }
 
 size_t fs_write_double(double value, char *out)
 {
-    const size_t length = write_simple(value, out);
-    const bool is_negative = value < 0;
+    return write_number(value, (struct format){53, -1074}, out);
+}
 
-    if (length > 0)
-        return length;
-    *out = '-';
-    return is_negative +
-           write_decimal(without_zeros(shortest(binary_of_double(fabs(value)))), out + is_negative);
+size_t fs_write_float(float value, char *out)
+{
+    /* The only float whose shortest digits read as another one if a double is in between. */
+    if (fabsf(value) == 7.0385307e-26f)
+        return (size_t)sprintf(out, "%.7e", (double)value);
+    return write_number((double)value, (struct format){24, -149}, out);
 }

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fs/tree/output/powers_of_ten.h"
 #include "fs/tree/output/shortest.h"
 #include "tests/unit/gguf/model_file.h"
 
@@ -361,30 +360,5 @@ Test(fs_shortest, negative_numbers_have_the_same_digits)
         double_text(double_of(bits | 1ull << 63), negative);
         cr_assert_eq(negative[0], '-');
         cr_assert_str_eq(negative + 1, positive);
-    }
-}
-
-/* Computed with Python's integers. 10^55 is the last exact one, 10^56 is rounded up. */
-Test(fs_shortest, powers_of_ten)
-{
-    static const struct {
-        int k;
-        struct fs_power_of_ten power;
-    } cases[] = {
-        {-292, {0xff77b1fcbebcdc4f, 0x25e8e89c13bb0f7b}},
-        {-100, {0xdff9772470297ebd, 0x59787e2b93bc56f8}},
-        {-1, {0xcccccccccccccccc, 0xcccccccccccccccd}},
-        {0, {0x8000000000000000, 0x0000000000000000}},
-        {1, {0xa000000000000000, 0x0000000000000000}},
-        {55, {0xd0cf4b50cfe20765, 0xfff4b4e3f741cf6d}},
-        {56, {0x82818f1281ed449f, 0xbff8f10e7a8921a5}},
-        {324, {0x9e19db92b4e31ba9, 0x6c07a2c26a8346d2}},
-    };
-
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        const struct fs_power_of_ten power = fs_power_of_ten(cases[i].k);
-
-        cr_expect_eq(power.high, cases[i].power.high, "10^%d", cases[i].k);
-        cr_expect_eq(power.low, cases[i].power.low, "10^%d", cases[i].k);
     }
 }
