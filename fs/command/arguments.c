@@ -171,8 +171,6 @@ static int assign_diff(const struct gguf_option_table *table, struct fs_options 
 {
     int at = 0;
 
-    if (options->json && options->svg)
-        return refuse_arguments(table, options, "--json cannot be combined with --svg", "");
     for (int i = 0; i < 2 && at < options->line.n_words; i++) {
         options->models[options->n_models++] = options->line.words[at];
         /* Two shards of one model are two shards to compare only if nothing else is named. */

@@ -199,10 +199,6 @@ static const struct gguf_option rows[] = {
      FOR(BIT(FS_RENDER))},
     {"--tokens", NULL, "with --render: print a line per part, with the ids of control tokens",
      SET(ON, tokens), FOR(BIT(FS_RENDER))},
-    {"--imatrix", "FILE", "with --diff: weigh errors by an importance matrix", SET(TEXT, imatrix),
-     FOR(BIT(FS_DIFF))},
-    {"--svg", NULL, "with --diff: write a picture of the errors by layer", SET(ON, svg),
-     FOR(BIT(FS_DIFF))},
 
     HEADING("What the tree shows"),
     {"--set", "KEY=[TYPE:]VALUE", "set a metadata key; a new one needs its TYPE",
@@ -355,7 +351,7 @@ const struct gguf_option_table fs_command_line = {
              "       ggufs --cat PATH... MODEL\n"
              "       ggufs --extract [--force] DIR MODEL [PATTERN...]\n"
              "       ggufs --stats [--json] MODEL [PATTERN...]\n"
-             "       ggufs --diff [--json | --svg] [--imatrix FILE] MODEL MODEL [PATTERN...]\n"
+             "       ggufs --diff [--json] MODEL MODEL [PATTERN...]\n"
              "       ggufs --check [--data] [--for LOADER] [--json] MODEL...\n"
              "       ggufs --render [--messages FILE] [--tools FILE] [--template NAME] MODEL\n"
              "       ggufs --status [--json] [MOUNTPOINT...]\n",

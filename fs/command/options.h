@@ -54,8 +54,6 @@ struct fs_options {
     struct gguf_template_options variables; /* with FS_RENDER */
     const char *template; /* with FS_RENDER: the template's name; NULL: the default */
     bool tokens;          /* with FS_RENDER: print the parts of the prompt, with control tokens */
-    const char *imatrix;  /* with FS_DIFF: weights of the columns; NULL: none */
-    bool svg;             /* with FS_DIFF: draw a picture */
     bool layers;          /* with FS_INFO: print a line per layer */
     struct fs_cache_choice cache; /* with FS_INFO */
     bool dry_run;                 /* print what the tree would have instead */

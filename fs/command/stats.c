@@ -13,9 +13,6 @@
 #include <string.h>
 #include <sysexits.h>
 
-/* Columns for names; longer ones move the rest of their line. */
-#define MAX_NAME_COLUMNS 60
-
 struct listing {
     const struct fs_options *options;
     const char *path; /* of the model */
@@ -66,11 +63,7 @@ static void print_heading(const struct listing *listing)
 static void print_line(const struct listing *listing, const struct gguf_tensor *tensor,
                        const struct fs_statistics *statistics)
 {
-    int columns = (int)tensor->name.length_bytes;
-
-    gguf_print_safe(stdout, tensor->name.data, tensor->name.length_bytes);
-    for (; columns < listing->name_columns; columns++)
-        putchar(' ');
+    fs_print_name(tensor->name, listing->name_columns);
     printf("  %-*s %12" PRIu64, DEQUANT_NAME_COLUMNS, tensor->type->name, tensor->n_elements);
     if (statistics->n_finite > 0)
         printf(" %12.5g %12.5g %12.4g %12.5g", (double)statistics->min, (double)statistics->max,
@@ -117,11 +110,8 @@ static int print_tensors(struct listing *listing)
         if (!is_chosen(listing, tensor))
             continue;
         total_bytes += tensor->size_bytes;
-        if (tensor->name.length_bytes > (size_t)listing->name_columns)
-            listing->name_columns = (int)tensor->name.length_bytes;
+        listing->name_columns = fs_name_columns(listing->name_columns, tensor->name);
     }
-    if (listing->name_columns > MAX_NAME_COLUMNS)
-        listing->name_columns = MAX_NAME_COLUMNS;
     if (!listing->options->json)
         print_heading(listing);
     gguf_progress_start(&listing->progress, listing->path);

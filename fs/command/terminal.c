@@ -7,7 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sysexits.h>
+
+/* Columns for names; longer ones move the rest of their line. */
+#define MAX_NAME_COLUMNS 60
 
 void fs_print_error(const char *format, ...)
 {
@@ -24,6 +28,17 @@ int fs_refuse_memory(void)
 {
     fs_print_error("%s", strerror(ENOMEM));
     return EX_OSERR;
+}
+
+int fs_name_columns(int columns, struct gguf_string name)
+{
+    return MAX(columns, (int)MIN(name.length_bytes, MAX_NAME_COLUMNS));
+}
+
+void fs_print_name(struct gguf_string name, int columns)
+{
+    gguf_print_safe(stdout, name.data, name.length_bytes);
+    printf("%*s", MAX(columns - (int)name.length_bytes, 0), "");
 }
 
 int fs_print_written(void (*write)(const void *subject, struct fs_sink *sink), const void *subject)

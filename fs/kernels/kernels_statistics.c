@@ -128,8 +128,7 @@ void KERNEL(find_bins)(const float *values, size_t n, double scale, int first, u
     }
 }
 
-void KERNEL(compare)(const float *a, const float *b, const float *weights, size_t n,
-                     struct fs_products *products)
+void KERNEL(compare)(const float *a, const float *b, size_t n, struct fs_products *products)
 {
     doubles aa = {0}, bb = {0}, ab = {0}, dd = {0};
     doubles largest = {0};
@@ -137,7 +136,7 @@ void KERNEL(compare)(const float *a, const float *b, const float *weights, size_
 
     for (size_t i = 0; i < n; i += FS_STATISTICS_LANES) {
         const size_t left = n - i;
-        doubles of_a, of_b, d, weight;
+        doubles of_a, of_b, d;
         masks magnitude, is_larger;
 
         load_some(a + i, left, &of_a);
@@ -146,18 +145,10 @@ void KERNEL(compare)(const float *a, const float *b, const float *weights, size_
         magnitude = (masks)d & INT64_MAX;
         is_larger = (doubles)magnitude > largest;
         largest = (doubles)((magnitude & is_larger) | ((masks)largest & ~is_larger));
-        if (weights) {
-            load_some(weights + i, left, &weight);
-            aa += of_a * of_a * weight;
-            bb += of_b * of_b * weight;
-            ab += of_a * of_b * weight;
-            dd += d * d * weight;
-        } else {
-            aa += of_a * of_a;
-            bb += of_b * of_b;
-            ab += of_a * of_b;
-            dd += d * d;
-        }
+        aa += of_a * of_a;
+        bb += of_b * of_b;
+        ab += of_a * of_b;
+        dd += d * d;
     }
     memcpy(of_lanes, &largest, sizeof of_lanes);
     for (size_t i = 1; i < FS_STATISTICS_LANES; i++)

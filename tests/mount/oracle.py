@@ -11,7 +11,6 @@ import math
 import os
 import re
 import struct
-import xml.etree.ElementTree
 from fractions import Fraction
 from typing import Callable, NamedTuple, Optional
 
@@ -329,9 +328,6 @@ def expected_tree(model):
                                            4 * tensor.n_elements)
             add_element_files(model, tensor, folder, tree)
             tree[folder + b"/stats.json"] = _file(lambda data, t=tensor: check_stats(t, data))
-            tree[folder + b"/histogram.svg"] = _file(check_histogram)
-    for tensor in model.tensors:
-        add_importance(model, tensor, tree)
     for path, check in tokenizer_oracle.expected_files(model, file_name).items():
         tree[path] = _file(check)
     return tree
@@ -380,12 +376,6 @@ def check_tsv(model, data):
         assert found[1:-1] == expected, (found, expected)
         assert found[0] == tokenizer_oracle.escape(tensor.name, True), (found[0], tensor.name)
         assert found[-1] == tokenizer_oracle.escape(b"tensors/" + file_name(tensor.name), True), found
-
-
-def check_histogram(data):
-    bars = [element for element in xml.etree.ElementTree.fromstring(data.decode()).iter()
-            if element.tag.endswith("title")]
-    assert len(bars) == 64, data
 
 
 def check_stats(tensor, data):
@@ -437,22 +427,6 @@ def add_element_files(model, tensor, folder, tree):
         tree[folder + name] = _file(
             lambda data, dtype=dtype: element_files.check_npy(model, tensor, shape, dtype, data),
             len(element_files.npy_header(shape, f"<f{width}")) + width * tensor.n_elements)
-
-
-def add_importance(model, sums, tree):
-    """The file of an importance matrix, if `sums` are its sums and the counts fit."""
-    base = sums.name[:-len(b".in_sum2")]
-    counts = next((t for t in model.tensors if t.name == base + b".counts"), None)
-    if (not base or not sums.name.endswith(b".in_sum2") or not counts or not sums.has_values
-            or not counts.has_values or counts.n_elements == 0 or sums.n_elements % counts.n_elements):
-        return
-    columns = sums.n_elements // counts.n_elements
-    shape = [columns] if counts.n_elements == 1 else [counts.n_elements, columns]
-    folder = b"tensors/" + file_name(base)
-    tree.setdefault(folder, _directory(0))
-    header = element_files.npy_header(shape, "<f4")
-    tree[folder + b"/importance.npy"] = _file(
-        lambda data: check_bytes(header, data[:len(header)]), len(header) + 4 * sums.n_elements)
 
 
 def check_values(model, tensor, data):

@@ -43,11 +43,6 @@ typedef int fs_view_builder(const struct fs_tree *tree, const struct fs_node *no
 typedef int fs_view_size(const struct fs_tree *tree, const struct fs_node *node,
                          uint64_t *size_bytes);
 
-/* Write a file about the statistics of a tensor; the number of bytes must not depend on them. */
-struct fs_statistics;
-typedef void fs_statistics_writer(const struct fs_tree *tree, const struct gguf_tensor *tensor,
-                                  const struct fs_statistics *statistics, struct fs_sink *sink);
-
 /*
  * A row. `subject` is what a node shows: the struct gguf_key, gguf_tensor or fs_shard that the
  * path's placeholders stand for, or NULL for the model.
@@ -62,11 +57,9 @@ struct fs_view {
     fs_view_builder *build;
     fs_view_size *size; /* with `build`; NULL if the file must be built to know its size */
 
-    /* For builders of several files: the id of a dequant_type, a part of the model, and the writer
-     * of the contents. */
+    /* For builders of several files: the id of a dequant_type, and a part of the model. */
     uint32_t element_type;
     unsigned part; /* of facts->parts */
-    fs_statistics_writer *write_statistics;
 
     /* Opening the file can take minutes, because `build` computes its contents. */
     bool is_slow;

@@ -8,7 +8,6 @@
 #include <stdalign.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/param.h>
 
 /* Elements decoded at a time: both tensors' stay in the processor's cache. */
@@ -20,33 +19,14 @@ struct slot {
     struct fs_comparison comparison;
     int result;
     unsigned failed;
-    /* of a chunk: both tensors', then the weights */
-    alignas(FS_SLOT_ALIGNMENT) float values[3 * CHUNK_ELEMENTS];
+    alignas(FS_SLOT_ALIGNMENT) float values[2 * CHUNK_ELEMENTS]; /* of a chunk of both tensors */
 };
 
 struct work {
     const struct fs_tensor_of *pair;
-    const struct fs_column_weights *weights;
     struct fs_comparison *comparison;
     unsigned failed;
 };
-
-/* Write the weights of n elements. */
-static void expand_weights(const struct fs_column_weights *weights, uint64_t first, uint64_t n,
-                           float *out)
-{
-    while (n > 0) {
-        const uint64_t column = first % weights->n_columns;
-        const uint64_t matrix =
-            first / weights->n_columns / weights->matrix_rows % weights->n_matrices;
-        const uint64_t part = MIN(weights->n_columns - column, n);
-
-        memcpy(out, weights->values + matrix * weights->n_columns + column, part * sizeof *out);
-        first += part;
-        out += part;
-        n -= part;
-    }
-}
 
 /* Count pairs that are not finite, and make them 0. */
 static void take_out_others(float *a, float *b, size_t n, struct fs_comparison *comparison)
@@ -60,23 +40,18 @@ static void take_out_others(float *a, float *b, size_t n, struct fs_comparison *
     }
 }
 
-static void compare_values(const struct work *work, float *values, uint64_t first, size_t n,
+static void compare_values(float *a, float *b, uint64_t first, size_t n,
                            struct fs_comparison *comparison)
 {
     const struct fs_statistics_kernels *kernels = fs_statistics_kernels();
-    float *a = values, *b = values + CHUNK_ELEMENTS, *weights = NULL;
     struct fs_range ranges[2];
 
     *comparison = (struct fs_comparison){0};
-    if (work->weights) {
-        weights = values + 2 * CHUNK_ELEMENTS;
-        expand_weights(work->weights, first, n, weights);
-    }
     kernels->get_range(a, n, &ranges[0]);
     kernels->get_range(b, n, &ranges[1]);
     if (!ranges[0].is_finite || !ranges[1].is_finite)
         take_out_others(a, b, n, comparison);
-    kernels->compare(a, b, weights, n, &comparison->products);
+    kernels->compare(a, b, n, &comparison->products);
     for (size_t i = 0; comparison->products.largest > 0 && i < n; i++)
         if (fabs((double)b[i] - (double)a[i]) == comparison->products.largest) {
             comparison->largest_at = first + i;
@@ -122,7 +97,7 @@ static void compare_piece(void *user, uint64_t index, void *in)
             if (slot->result < 0)
                 return;
         }
-        compare_values(work, slot->values, first, n, &chunk);
+        compare_values(slot->values, slot->values + CHUNK_ELEMENTS, first, n, &chunk);
         fs_comparison_add(&slot->comparison, &chunk);
     }
     for (slot->failed = 0; slot->failed < 2; slot->failed++) {
@@ -148,12 +123,12 @@ static int finish_piece(void *user, uint64_t index, const void *in)
     return slot->result;
 }
 
-int fs_compare_tensors(const struct fs_tensor_of pair[2], const struct fs_column_weights *weights,
-                       struct fs_comparison *comparison, unsigned *failed)
+int fs_compare_tensors(const struct fs_tensor_of pair[2], struct fs_comparison *comparison,
+                       unsigned *failed)
 {
     const uint64_t n_elements = pair[0].tensor->n_elements;
     const uint64_t n_pieces = n_elements / PIECE_ELEMENTS + (n_elements % PIECE_ELEMENTS > 0);
-    struct work work = {.pair = pair, .weights = weights, .comparison = comparison};
+    struct work work = {.pair = pair, .comparison = comparison};
     int result;
 
     *comparison = (struct fs_comparison){0};

@@ -12,16 +12,8 @@ struct fs_tensor_of {
     const struct gguf_tensor *tensor; /* its type must have a decoder */
 };
 
-/* A weight for each column of each matrix of a tensor, for the sums of products. */
-struct fs_column_weights {
-    const float *values;  /* n_matrices * n_columns */
-    uint64_t n_columns;   /* ne[0] */
-    uint64_t n_matrices;  /* divides the tensor's number of matrices */
-    uint64_t matrix_rows; /* rows of a matrix of the tensor */
-};
-
 struct fs_comparison {
-    /* Sums over all pairs of finite values, weighted; `largest`, the largest difference, is not. */
+    /* Sums over all pairs of finite values; `largest` is the largest difference. */
     struct fs_products products;
     uint64_t largest_at;    /* row-major index of its first pair; undefined if it is 0 */
     uint64_t n_not_finite;  /* pairs with a NaN or infinite value; the sums leave them out */
@@ -29,12 +21,12 @@ struct fs_comparison {
 };
 
 /*
- * Compare two tensors with the same number of elements, in row-major order. `weights` may be NULL.
- * The result does not depend on the number of threads. Returns 0, -ENOMEM, or the error of
- * gguf_file_read() with the index of the tensor that could not be read in *failed.
+ * Compare two tensors with the same number of elements, in row-major order. The result does not
+ * depend on the number of threads. Returns 0, -ENOMEM, or the error of gguf_file_read() with the
+ * index of the tensor that could not be read in *failed.
  */
-int fs_compare_tensors(const struct fs_tensor_of pair[2], const struct fs_column_weights *weights,
-                       struct fs_comparison *comparison, unsigned *failed);
+int fs_compare_tensors(const struct fs_tensor_of pair[2], struct fs_comparison *comparison,
+                       unsigned *failed);
 
 /* Add the sums of another pair of tensors; the place of the largest difference is lost. */
 void fs_comparison_add(struct fs_comparison *sum, const struct fs_comparison *more);

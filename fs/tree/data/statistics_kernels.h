@@ -39,9 +39,8 @@ struct fs_products {
     double largest; /* the largest |d| that is not NaN */
 };
 
-/* Compute the sums of n pairs. Unless `weights` is NULL, multiply each product by a weight. */
-typedef void fs_compare_fn(const float *a, const float *b, const float *weights, size_t n,
-                           struct fs_products *products);
+/* Compute the sums of n pairs. */
+typedef void fs_compare_fn(const float *a, const float *b, size_t n, struct fs_products *products);
 
 /* Expands DO(set, name) for every kernel. */
 #define FS_STATISTICS_KERNELS(DO, set)                                                             \

@@ -19,6 +19,20 @@ uint32_t fs_tensor_shape(const struct fs_tree *tree, const struct gguf_tensor *t
     return tensor->n_dims;
 }
 
+uint32_t fs_locate(const struct fs_tree *tree, const struct gguf_tensor *tensor, uint64_t index,
+                   uint64_t coordinates[GGUF_MAX_DIMS])
+{
+    const uint32_t n_dims = fs_tensor_shape(tree, tensor, coordinates);
+
+    for (uint32_t i = n_dims; i-- > 0;) {
+        const uint64_t size = coordinates[i] > 0 ? coordinates[i] : 1;
+
+        coordinates[i] = index % size;
+        index /= size;
+    }
+    return n_dims;
+}
+
 struct gguf_pieces fs_tensor_pieces(const struct fs_tree *tree, const struct gguf_tensor *tensor)
 {
     struct gguf_pieces pieces = gguf_source_find_pieces(

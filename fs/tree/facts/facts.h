@@ -68,6 +68,10 @@ struct fs_facts {
 uint32_t fs_tensor_shape(const struct fs_tree *tree, const struct gguf_tensor *tensor,
                          uint64_t shape[GGUF_MAX_DIMS]);
 
+/* Get the coordinates of an element by its row-major index. Returns the number of dimensions. */
+uint32_t fs_locate(const struct fs_tree *tree, const struct gguf_tensor *tensor, uint64_t index,
+                   uint64_t coordinates[GGUF_MAX_DIMS]);
+
 /*
  * Find the first byte of the tensor's data; if they are in parts, see gguf_source_find_pieces().
  * The path is the name of the model file, without its directory.

@@ -3,7 +3,6 @@
 #include "fs/tree/views/summary_values.h"
 #include "fs/tree/core/tree_core.h"
 #include "fs/tree/facts/facts.h"
-#include "fs/tree/views/importance.h"
 #include "fs/tree/views/memory_lines.h"
 
 #include <inttypes.h>
@@ -240,6 +239,14 @@ static void write_rank(const struct fs_summary *summary, const char *label)
     fs_summary_part(summary, "\n", NULL);
 }
 
+/* Return true if both halves can be decoded, and there are as many sums for each count. */
+static bool importance_fits(const struct gguf_tensor *sums, const struct gguf_tensor *counts)
+{
+    return sums->type && dequant_is_decodable(sums->type) && counts->type &&
+           dequant_is_decodable(counts->type) && counts->n_elements > 0 &&
+           sums->n_elements % counts->n_elements == 0;
+}
+
 static void write_importance(const struct fs_summary *summary, const char *label)
 {
     const struct fs_tree *tree = summary->tree;
@@ -252,7 +259,7 @@ static void write_importance(const struct fs_summary *summary, const char *label
 
         if (half.kind != FS_IMPORTANCE_PAIR || (half.is_second && other))
             continue;
-        if (other && fs_importance_fits(tensor, other))
+        if (other && importance_fits(tensor, other))
             n_covered++;
         else
             n_wrong++;

@@ -13,16 +13,23 @@
 /* The longest description has eight dimensions of twenty digits. */
 #define DESCRIPTION_BYTES 320
 
-void fs_npy_header_write(struct fs_sink *sink, const struct dequant_type *type,
-                         const uint64_t *shape, uint32_t n_dims)
+static const struct dequant_type *type_of(const struct fs_node *node)
 {
+    return dequant_type_by_id(node->view->element_type);
+}
+
+static void write_header(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
+{
+    const struct fs_node *node = subject;
+    uint64_t shape[GGUF_MAX_DIMS];
+    const uint32_t n_dims = fs_tensor_shape(tree, node->subject, shape);
     static const char magic[] = "\x93NUMPY\x01"; /* version 1.0: its NUL is the 0 */
     char text[DESCRIPTION_BYTES + ALIGNMENT];
     struct fs_sink description = {.to = DESCRIPTION_BYTES, .out = text};
     const size_t prefix_bytes = sizeof magic + sizeof(uint16_t);
 
     fs_sink_print(&description, "{'descr': '<f%u', 'fortran_order': False, 'shape': (",
-                  (unsigned)type->block_bytes);
+                  (unsigned)type_of(node)->block_bytes);
     for (uint32_t i = 0; i < n_dims; i++) {
         fs_sink_unsigned(&description, shape[i]);
         /* A tuple of one needs its comma. */
@@ -37,20 +44,6 @@ void fs_npy_header_write(struct fs_sink *sink, const struct dequant_type *type,
     fs_sink_write(sink, magic, sizeof magic);
     fs_gguf_number(sink, description.position, sizeof(uint16_t));
     fs_sink_write(sink, text, (size_t)description.position);
-}
-
-static const struct dequant_type *type_of(const struct fs_node *node)
-{
-    return dequant_type_by_id(node->view->element_type);
-}
-
-static void write_header(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
-{
-    const struct fs_node *node = subject;
-    uint64_t shape[GGUF_MAX_DIMS];
-    const uint32_t n_dims = fs_tensor_shape(tree, node->subject, shape);
-
-    fs_npy_header_write(sink, type_of(node), shape, n_dims);
 }
 
 int fs_npy_size(const struct fs_tree *tree, const struct fs_node *node, uint64_t *size_bytes)

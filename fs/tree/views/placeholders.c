@@ -113,12 +113,6 @@ static struct gguf_string gguf_name_alone(const void *subject)
     return ((const struct gguf_tensor *)subject)->gguf_name;
 }
 
-/* Return the name of the tensor that an importance matrix describes. */
-static struct gguf_string weighed_by(const void *subject)
-{
-    return fs_half_of(subject).base;
-}
-
 static struct gguf_string layer_of(const void *subject)
 {
     struct gguf_string layer = {0}, rest;
@@ -155,7 +149,6 @@ const struct fs_placeholder fs_placeholders[FS_N_PLACEHOLDERS] = {
     {"<template_name>", &keys, .name = fs_chat_template_name},
     {"<tensor>", &tensors, .name = name_of_tensor},
     {"<gguf_name>", &tensors, .name = gguf_name_alone}, /* only in formats older than GGUF */
-    {"<weighed>", &tensors, .name = weighed_by}, /* the tensor that an importance matrix weighs */
     /* A tensor blk.LAYER.REST. */
     {"<layer>", &tensors, .name = layer_of},
     {"<rest>", &tensors, .name = rest_of},

@@ -7,7 +7,7 @@
 /* The folder of a tensor, given in its info. */
 #define FS_TENSOR_FOLDER "tensors/<tensor>"
 
-enum { FS_N_PLACEHOLDERS = 11 };
+enum { FS_N_PLACEHOLDERS = 10 };
 extern const struct fs_placeholder fs_placeholders[FS_N_PLACEHOLDERS];
 
 /* All kinds of subjects, NULL-terminated; nodes are added in this order. */

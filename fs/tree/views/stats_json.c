@@ -1,17 +1,20 @@
-#include "fs/tree/facts/facts.h"
 #include "fs/tree/views/view_files.h"
 
+#include "fs/tree/core/tree_core.h"
+#include "fs/tree/facts/facts.h"
 #include "fs/tree/output/json.h"
 #include "fs/tree/output/shortest.h"
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 
 /* The longest text of a float64, "-1.2345678901234567e-300", and of a share, "0.123". */
 #define FLOAT_BYTES     24u
 #define COUNTS_PER_LINE 8u
 
 struct writer {
+    const struct fs_tree *tree;
     const struct gguf_tensor *tensor;
     uint64_t shape[GGUF_MAX_DIMS];
     uint32_t n_dims;
@@ -71,14 +74,12 @@ static void write_number(const struct writer *writer, const char *name, double n
 static void write_place(const struct writer *writer, const char *name, uint64_t index)
 {
     const uint64_t start = begin(writer, name);
-    uint64_t coordinates[GGUF_MAX_DIMS], rest = index;
+    uint64_t coordinates[GGUF_MAX_DIMS];
     unsigned most = writer->count_bytes + (unsigned)strlen("{\"index\": , \"at\": []}");
 
-    for (uint32_t i = writer->n_dims; i-- > 0;) {
+    for (uint32_t i = 0; i < writer->n_dims; i++)
         most += fs_count_digits(writer->shape[i]) + (unsigned)strlen(", ");
-        coordinates[i] = writer->shape[i] > 0 ? rest % writer->shape[i] : 0;
-        rest /= writer->shape[i] > 0 ? writer->shape[i] : 1;
-    }
+    fs_locate(writer->tree, writer->tensor, index, coordinates);
     if (index == FS_NOWHERE) {
         fs_sink_literal(writer->sink, "null");
     } else {
@@ -161,15 +162,27 @@ static void write_members(const struct writer *writer, const struct fs_statistic
 static struct writer begin_writing(const struct fs_tree *tree, const struct gguf_tensor *tensor,
                                    struct fs_sink *sink)
 {
-    struct writer writer = {
-        .tensor = tensor, .count_bytes = fs_count_digits(tensor->n_elements), .sink = sink};
+    struct writer writer = {.tree = tree,
+                            .tensor = tensor,
+                            .count_bytes = fs_count_digits(tensor->n_elements),
+                            .sink = sink};
 
     writer.n_dims = fs_tensor_shape(tree, tensor, writer.shape);
     return writer;
 }
 
-void fs_stats_json_write(const struct fs_tree *tree, const struct gguf_tensor *tensor,
-                         const struct fs_statistics *statistics, struct fs_sink *sink)
+void fs_stats_json_write_members(const struct fs_tree *tree, const struct gguf_tensor *tensor,
+                                 const struct fs_statistics *statistics, struct fs_sink *sink)
+{
+    const struct writer writer = begin_writing(tree, tensor, sink);
+
+    write_members(&writer, statistics);
+}
+
+/* ---- the file ---- */
+
+static void write_file(const struct fs_tree *tree, const struct gguf_tensor *tensor,
+                       const struct fs_statistics *statistics, struct fs_sink *sink)
 {
     struct writer writer = begin_writing(tree, tensor, sink);
 
@@ -179,10 +192,29 @@ void fs_stats_json_write(const struct fs_tree *tree, const struct gguf_tensor *t
     fs_sink_literal(sink, "}\n");
 }
 
-void fs_stats_json_write_members(const struct fs_tree *tree, const struct gguf_tensor *tensor,
-                                 const struct fs_statistics *statistics, struct fs_sink *sink)
+int fs_stats_json_size(const struct fs_tree *tree, const struct fs_node *node, uint64_t *size_bytes)
 {
-    const struct writer writer = begin_writing(tree, tensor, sink);
+    struct fs_sink sink = fs_sink_that_counts();
 
-    write_members(&writer, statistics);
+    write_file(tree, node->subject, &(struct fs_statistics){0}, &sink);
+    *size_bytes = sink.position;
+    return 0;
+}
+
+int fs_stats_json_build(const struct fs_tree *tree, const struct fs_node *node,
+                        const struct fs_interrupt *interrupt, struct fs_image *image)
+{
+    struct fs_sink sink = fs_sink_that_grows(UINT64_MAX);
+    struct fs_statistics statistics;
+    int result =
+        fs_statistics_cache_get(tree->facts->statistics, node->subject, interrupt, &statistics);
+
+    if (result < 0)
+        return result;
+    write_file(tree, node->subject, &statistics, &sink);
+    if (sink.error < 0) {
+        free(sink.out);
+        return sink.error;
+    }
+    return fs_image_add_made(image, sink.out, sink.position);
 }

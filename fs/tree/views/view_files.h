@@ -38,33 +38,17 @@ fs_text_writer fs_tensors_tsv_write;
 fs_view_builder fs_npy_build;
 fs_view_size fs_npy_size;
 
-/* Write the header of a file for numpy.load(): a row-major array of numbers of `type`. */
-void fs_npy_header_write(struct fs_sink *sink, const struct dequant_type *type,
-                         const uint64_t *shape, uint32_t n_dims);
-
 /*
- * tensors/NAME/importance.npy of the sums of an importance matrix, see importance.h. The array has
- * a dimension for columns, after one for matrices if they have their own counts.
+ * stats.json: the statistics of a tensor. Each line is padded with blanks: the size does not depend
+ * on the statistics, which are computed when the file is opened. Opening can be interrupted, and
+ * returns the errors of fs_statistics_compute() and fs_image_add_made().
  */
-fs_view_condition fs_importance_applies;
-fs_view_builder fs_importance_npy_build;
-fs_view_size fs_importance_npy_size;
-
-/*
- * Files that show the statistics of a tensor, written by the row's write_statistics. Their size
- * does not depend on the statistics, which are computed when the file is opened: opening can be
- * interrupted, and asking for the size is cheap. They return the errors of fs_statistics_compute()
- * and fs_image_add_made().
- */
-fs_view_builder fs_statistics_file_build;
-fs_view_size fs_statistics_file_size;
-
-/* stats.json: each line is padded with blanks. histogram.svg: the same as a picture. */
-fs_statistics_writer fs_stats_json_write;
-fs_statistics_writer fs_histogram_svg_write;
+fs_view_builder fs_stats_json_build;
+fs_view_size fs_stats_json_size;
 
 /* Write the members of stats.json on one line, each after a comma. */
-fs_statistics_writer fs_stats_json_write_members;
+void fs_stats_json_write_members(const struct fs_tree *tree, const struct gguf_tensor *tensor,
+                                 const struct fs_statistics *statistics, struct fs_sink *sink);
 
 /*
  * The vocabulary as text: one token, score, type or merge per line, if the model has the array.

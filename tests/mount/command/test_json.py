@@ -243,11 +243,6 @@ class TestJson(JsonTestCase):
         self.assertIn(f"ggufs: {bad}: ", result.err)
         self.assertIn(f"ggufs: {self.path('missing')}: ", result.err)
 
-    def test_svg(self):
-        result = self.run_ggufs("--diff", "--json", "--svg", "a", "b")
-        self.assert_status(EX_USAGE, result)
-        self.assertIn("--json cannot be combined with --svg", result.err)
-
     def test_output_that_cannot_be_written(self):
         path = self.llama().write(self.path("a.gguf"))
         for command in [*OF_ONE_MODEL, "diff"]:

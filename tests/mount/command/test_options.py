@@ -148,7 +148,7 @@ class TestCompletion(unittest.TestCase):
             for name in ("one.gguf", "two.json"):
                 with open(os.path.join(folder, name), "wb"):
                     pass
-            for line in ("on", "--info on", "--imatrix on", "--edits on"):
+            for line in ("on", "--info on", "--edits on"):
                 self.assertEqual(["filenames", "one.gguf"],
                                  self.complete(f"{mounting.BINARY} {line}", cwd=folder), line)
 

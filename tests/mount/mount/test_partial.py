@@ -167,11 +167,9 @@ class TestGrowing(PartialTestCase):
         self.model = self.write("model.gguf", data)
         self.mount(self.model, "-o", "partial")
         self.assertEqual(0, json.loads(self.read("tensors/t0/stats.json"))["max"])
-        picture = self.read("tensors/t0/histogram.svg")
         self.fill(self.first, self.first + N_BYTES)
         found = json.loads(self.read("tensors/t0/stats.json"))
         self.assertEqual((1, 0), (found["min"], found["zeros"]))
-        self.assertNotEqual(picture, self.read("tensors/t0/histogram.svg"))
 
     def test_a_whole_file(self):
         self.start(len(self.data))

@@ -3,17 +3,13 @@
 
 import math
 import os
+import struct
 import subprocess
 import unittest
 
 import mounting
 from gguf_file import (ARRAY, BOOL, F16, F32, FLOAT32, INT32, STRING, UINT32, Array, GgufFile)
 from tree_check import check_tree
-
-try:
-    import numpy
-except ImportError:
-    numpy = None
 
 RUNNER = mounting.BINARY + "-run"
 
@@ -22,17 +18,16 @@ def zeros(n_elements):
     return bytes(4 * n_elements)
 
 
-def imatrix(sums, counts):
+def imatrix(n_counts):
     """tools/imatrix/imatrix.cpp: sorted by name, the sums before the counts."""
     file = GgufFile()
     file.key(b"general.type", STRING, b"imatrix")
     file.key(b"imatrix.datasets", ARRAY, Array(STRING, [b"wiki.train.raw"]))
     file.key(b"imatrix.chunk_count", UINT32, 64)
     file.key(b"imatrix.chunk_size", UINT32, 512)
-    for name in sorted(sums):
-        n = len(counts[name])
-        file.tensor(name + b".in_sum2", [len(sums[name]) // n, n][:1 + (n > 1)], F32, sums[name].tobytes())
-        file.tensor(name + b".counts", [1, n][:1 + (n > 1)], F32, counts[name].tobytes())
+    for name, n in sorted(n_counts.items()):
+        file.tensor(name + b".in_sum2", [256, n][:1 + (n > 1)], F32, bytes(1024 * n))
+        file.tensor(name + b".counts", [1, n][:1 + (n > 1)], F32, bytes(4 * n))
     return file
 
 
@@ -194,45 +189,22 @@ class TestKinds(KindTestCase):
         self.assertNotIn("not a language model", done.stderr)
 
 
-@unittest.skipUnless(numpy, "needs NumPy")
 class TestImportance(KindTestCase):
-    def test_importances(self):
-        random_values = numpy.random.default_rng(1)
-        names = {b"blk.0.attn_q.weight": (3000, 1), b"blk.0.ffn_down_exps.weight": (256, 9)}
-        sums = {name: random_values.uniform(0, 1000, n * m).astype("<f4") for name, (n, m) in names.items()}
-        counts = {name: numpy.arange(m - 1, -1, -1 if m > 1 else 1).astype("<f4")[:m] for name, (n, m) in names.items()}
-        counts[b"blk.0.attn_q.weight"] = numpy.array([32768], "<f4")
-        path = imatrix(sums, counts).write(self.path("imatrix.gguf"))
+    def test_covered(self):
+        names = b"blk.0.attn_q.weight", b"blk.0.ffn_down_exps.weight"
+        path = imatrix({names[0]: 1, names[1]: 9}).write(self.path("imatrix.gguf"))
         found = self.info(path)
         for line in ("kind            importance matrix", "datasets        wiki.train.raw", "chunks          64",
                      "chunk size      512", "covers          2 tensors"):
             self.assertIn(line, found)
         self.mount(path)
         check_tree(self, path, self.mountpoint)
-        for name, (n, m) in names.items():
-            file = os.path.join(self.mountpoint, "tensors", name.decode(), "importance.npy")
-            # llama-quantize: 1 for the columns of an expert that saw no input
-            expected = numpy.array([sums[name].reshape(m, n)[i] / counts[name][i] if counts[name][i] > 0
-                                    else numpy.ones(n, "<f4") for i in range(m)], "<f4")
-            for mode in None, "r":
-                values = numpy.load(file, mmap_mode=mode)
-                self.assertEqual((numpy.dtype("<f4"), (m, n) if m > 1 else (n,)), (values.dtype, values.shape))
-                numpy.testing.assert_array_equal(expected.reshape(values.shape), values)
-
-    def test_other_byte_order(self):
-        file = GgufFile(big_endian=True)
-        file.key(b"general.type", STRING, b"imatrix")
-        file.tensor(b"a.in_sum2", [3], F32, numpy.array([1, 2, 3], ">f4").tobytes())
-        file.tensor(b"a.counts", [1], F32, numpy.array([2], ">f4").tobytes())
-        self.mount(file.write(self.path("imatrix.gguf")))
-        values = numpy.load(os.path.join(self.mountpoint, "tensors/a/importance.npy"))
-        numpy.testing.assert_array_equal([0.5, 1, 1.5], values)
 
     def test_hostile(self):
         """Halves that are missing, of other shapes, without numbers, or larger than any memory."""
         file = GgufFile()
         file.key(b"general.type", STRING, b"imatrix")
-        values = numpy.array([numpy.nan, numpy.inf, -1, 0], "<f4").tobytes()
+        values = struct.pack("<4f", math.nan, math.inf, -1, 0)
         for name in b"in_sum2", b"counts":
             file.tensor(b"bad." + name, [4], F32, values)
         file.tensor(b"alone.in_sum2", [4], F32, values).tensor(b"lonely.counts", [4], F32, values)
@@ -245,14 +217,3 @@ class TestImportance(KindTestCase):
             model.truncate(os.path.getsize(path) + (1 << 40))
         self.assertIn("covers          3 tensors; sums and counts of 3 are not complete or do not fit",
                       self.info(path))
-        self.mount(path)
-        folder = os.path.join(self.mountpoint, "tensors")
-        with numpy.errstate(all="ignore"):
-            numpy.testing.assert_array_equal([numpy.nan, numpy.nan, 1, 1],
-                                             numpy.load(folder + "/bad/importance.npy").ravel())
-        numpy.testing.assert_array_equal([1, 1, 1, 1], numpy.load(folder + "/..%2Fup/importance.npy"))
-        for name in "alone", "lonely", "odd":
-            self.assertFalse(os.path.exists(os.path.join(folder, name)), name)
-        self.assertEqual((1 << 40) + 128, os.path.getsize(folder + "/huge/importance.npy"))
-        values = numpy.load(folder + "/huge/importance.npy", mmap_mode="r")
-        self.assertEqual(1, values[-1])

@@ -261,7 +261,7 @@ class TestLargeModel(SumsTestCase):
         mounting.unmount(self.mountpoint)
         for option in ("threads=1", None):
             self.mount(self.path("model.gguf"), *(["-o", option] if option else ["-s"]))
-            for name in (NAME, "tensors/large/stats.json", "tensors/large/histogram.svg"):
+            for name in (NAME, "tensors/large/stats.json"):
                 with self.subTest(option=option, name=name):
                     self.check_other_requests(name)
             mounting.unmount(self.mountpoint)

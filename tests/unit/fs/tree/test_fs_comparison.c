@@ -49,7 +49,7 @@ static int compare(struct fs_comparison *comparison, unsigned *failed)
                                          {models[1], &models[1]->tensors[0]}};
 
     *comparison = (struct fs_comparison){0};
-    return fs_compare_tensors(pair, NULL, comparison, failed);
+    return fs_compare_tensors(pair, comparison, failed);
 }
 
 Test(fs_comparison, sums_and_the_largest_difference)

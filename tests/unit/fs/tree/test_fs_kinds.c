@@ -1,11 +1,10 @@
-/* summary.txt, info and importance.npy of files other than language models. */
+/* summary.txt and info of files other than language models. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fs/tree/views/importance.h"
 #include "tests/unit/fs/tree_file.h"
 #include "tests/unit/gguf/model_file.h"
 
@@ -302,107 +301,4 @@ Test(fs_kinds, an_importance_matrix)
                  "chunk size      512\n"
                  "covers          2 tensors; sums and counts of 3 are not complete or "
                  "do not fit\n");
-}
-
-/* Check the array in a .npy file; NaN equals NaN. */
-static void expect_npy(struct fs_tree *tree, const char *path, const char *shape,
-                       const float *expected, size_t n)
-{
-    struct tree_file file = tree_file_read(tree, path);
-    const size_t start = file.size_bytes - n * sizeof(float);
-    char description[128];
-
-    cr_assert_eq(start % 64, 0);
-    snprintf(description, sizeof description,
-             "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }", shape);
-    cr_expect_not_null(memmem(file.bytes, start, description, strlen(description)));
-    for (size_t i = 0; i < n; i++) {
-        float found;
-
-        memcpy(&found, file.bytes + start + i * sizeof found, sizeof found);
-        cr_expect(found == expected[i] || (isnan(found) && isnan(expected[i])), "%zu: %g %g", i,
-                  (double)found, (double)expected[i]);
-    }
-    free(file.bytes);
-}
-
-Test(fs_kinds, importances)
-{
-    static const float counts[] = {2, 0, 3};
-    static const float means[12] = {1, 2, 3, 4, 1, 1, 1, 1, 3, INFINITY, NAN, -1};
-    struct gguf_writer *w = begin_imatrix(false);
-    struct gguf_model *model;
-    struct fs_tree *tree;
-
-    add(w, "x.counts", 1, 3, counts);
-    add(w, "x.in_sum2", 4, 3, sums);
-    add(w, "one.in_sum2", 4, 0, sums);
-    add(w, "one.counts", 1, 0, counts);
-    add(w, "nan.in_sum2", 2, 3, sums);
-    add(w, "nan.counts", 1, 3, (float[]){NAN, -1, INFINITY});
-    add(w, "one", 4, 0, sums); /* a tensor may have that name: it shares the directory */
-    add(w, "half.in_sum2", 4, 0, sums);
-    add(w, "odd.in_sum2", 4, 0, sums);
-    add(w, "odd.counts", 3, 0, sums);
-    add(w, "none.in_sum2", 0, 0, NULL);
-    add(w, "none.counts", 1, 0, counts);
-    add(w, "no-counts.in_sum2", 4, 0, sums);
-    add(w, "no-counts.counts", 0, 0, NULL);
-    gguf_writer_add_tensor(w, "unknown.in_sum2", 15, 1, (uint64_t[]){4}, 9999, sums, 16);
-    add(w, "unknown.counts", 1, 0, counts);
-    model = model_file_make(w);
-    tree = tree_file_make_tree(model);
-    expect_npy(tree, "tensors/x/importance.npy", "3, 4", means, 12);
-    expect_npy(tree, "tensors/one/importance.npy", "4,", means, 4);
-    cr_expect_neq(tree_file_find(tree, "tensors/one/f32"), FS_NO_NODE);
-    expect_npy(tree, "tensors/nan/importance.npy", "3, 2", (float[]){NAN, NAN, 1, 1, 0, 0}, 6);
-    expect_npy(tree, "tensors/none/importance.npy", "0,", NULL, 0);
-    cr_expect_eq(tree_file_find(tree, "tensors/half"), FS_NO_NODE);
-    cr_expect_eq(tree_file_find(tree, "tensors/odd"), FS_NO_NODE);
-    cr_expect_eq(tree_file_find(tree, "tensors/no-counts"), FS_NO_NODE);
-    cr_expect_eq(tree_file_find(tree, "tensors/unknown"), FS_NO_NODE);
-    fs_tree_free(tree);
-    gguf_close(model);
-}
-
-/* More columns than are computed at a time, with fewer and with more of them than of matrices. */
-Test(fs_kinds, slices_of_importances)
-{
-    static const uint64_t shapes[][2] = {{3000, 2}, {1, 5000}, {7, 700}, {5000, 1}};
-    uint64_t state = 1;
-
-    for (size_t i = 0; i < COUNT(shapes); i++) {
-        const uint64_t n_columns = shapes[i][0], n_matrices = shapes[i][1];
-        const uint64_t n = n_columns * n_matrices;
-        float *data = calloc(n, sizeof *data), *counts = calloc(n_matrices, sizeof *counts);
-        float *expected = calloc(n, sizeof *expected);
-        struct gguf_writer *w = begin_imatrix(false);
-        struct gguf_model *model;
-        char *slice = malloc(n * sizeof *data);
-
-        cr_assert(data && counts && expected && slice);
-        for (uint64_t j = 0; j < n; j++)
-            data[j] = (float)(model_file_random(&state) % 1000);
-        for (uint64_t j = 0; j < n_matrices; j++)
-            counts[j] = (float)(model_file_random(&state) % 4);
-        for (uint64_t j = 0; j < n; j++)
-            expected[j] = counts[j / n_columns] > 0 ? data[j] / counts[j / n_columns] : 1;
-        add(w, "a.in_sum2", n_columns, n_matrices, data);
-        add(w, "a.counts", 1, n_matrices, counts);
-        model = model_file_make(w);
-        for (int j = 0; j < 200; j++) {
-            const size_t offset = model_file_random(&state) % (n * sizeof *data);
-            const size_t length = model_file_random(&state) % (n * sizeof *data - offset + 1);
-
-            cr_assert_eq(fs_importance_read(model, &model->tensors[0], &model->tensors[1], offset,
-                                            length, slice),
-                         0);
-            cr_expect_arr_eq(slice, (const char *)expected + offset, length);
-        }
-        gguf_close(model);
-        free(data);
-        free(counts);
-        free(expected);
-        free(slice);
-    }
 }

@@ -78,7 +78,7 @@ Test(fs_tree, list_of_files)
     gguf_close(model);
 }
 
-/* A llama with a vocabulary, and with an importance, which its checkpoint does not have. */
+/* A llama with a vocabulary, and with tensors that its checkpoint does not have. */
 static struct gguf_model *make_llama(void)
 {
     static const struct {
@@ -181,7 +181,7 @@ Test(fs_tree, sizes_match_in_every_encoding)
         const uint32_t n_model_files = 6 + (model->big_endian ? 0 : 1 /* model.gguf */);
         const uint32_t n_key_files = 17;
         const uint32_t n_tensor_files =
-            9 /* info */ + 8 /* raw */ + 7 * 7 /* f32, f16, …, histogram.svg */;
+            9 /* info */ + 8 /* raw */ + 7 * 6 /* f32, f16, …, stats.json */;
 
         cr_expect_eq(read_all(tree), n_model_files + n_key_files + n_tensor_files);
         fs_tree_free(tree);
