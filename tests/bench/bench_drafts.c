@@ -44,16 +44,17 @@ static void check(const struct run_session *session, int code, const struct run_
 static double measure(struct run_session *session, const struct run_ids *prompt,
                       const struct run_ids *text, struct run_speculation *speculation)
 {
-    const struct run_ids last = {.list = prompt->list + prompt->n - 1, .n = 1};
+    size_t n_kept;
     struct run_failure failure;
     double started;
 
     check(session, run_engine_rewind(session->engine, (uint32_t)prompt->n - 1, &failure), &failure);
     run_speculation_begin(session, speculation);
-    for (size_t i = 0; session->n_drafts > 0 && i + 1 < prompt->n; i++)
-        if (run_lookup_add(&speculation->lookup, prompt->list[i]) < 0)
+    for (size_t i = 0; i + 1 < prompt->n; i++)
+        if (run_ids_add(&speculation->fed, prompt->list[i]) < 0 ||
+            (session->n_drafts > 0 && run_lookup_add(&speculation->lookup, prompt->list[i]) < 0))
             check(session, run_fail_memory(&failure), &failure);
-    check(session, run_speculation_feed(speculation, &last, &failure), &failure);
+    check(session, run_speculation_feed(speculation, prompt, &n_kept, &failure), &failure);
     started = run_seconds();
     for (size_t i = 0; i < text->n; i++)
         check(session, run_speculation_next(speculation, text->list[i], text->n - i, &failure),

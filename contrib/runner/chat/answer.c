@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistr.h>
 
@@ -121,16 +120,6 @@ static int read_harmony(struct run_reader reader, struct run_answer *answer)
 
 /* ---- calls ---- */
 
-/* Forget the calls after the first `n`. */
-static void drop_calls(struct run_answer *answer, size_t n)
-{
-    while (answer->n_calls > n) {
-        answer->n_calls--;
-        free(answer->calls[answer->n_calls].name);
-        free(answer->calls[answer->n_calls].arguments);
-    }
-}
-
 static void skip_outer(const struct run_call_form *form, struct run_reader *reader)
 {
     run_reader_skip_blanks(reader);
@@ -178,14 +167,13 @@ static int read_form(const struct run_call_form *form, struct run_reader reader,
 
 static int read_calls(const char *jinja, struct run_reader reader, struct run_answer *answer)
 {
-    const struct run_call_form *form;
-
-    for (size_t i = 0; (form = run_call_form_at(i)); i++) {
+    for (const struct run_call_form *form = run_call_forms; form->needs; form++) {
         const int result = has(jinja, form->needs) ? read_form(form, reader, answer) : 0;
 
         if (result != 0)
             return result;
-        drop_calls(answer, 0);
+        answer->n_calls = 0;
+        gguf_buffer_drop(&answer->calls, answer->calls.length);
     }
     return 0;
 }
@@ -223,54 +211,68 @@ int run_answer_parse(const char *jinja, const char *text, size_t n_bytes,
 
 void run_answer_free(struct run_answer *answer)
 {
-    drop_calls(answer, 0);
-    free(answer->calls);
+    gguf_buffer_free(&answer->calls);
     gguf_buffer_free(&answer->content);
     gguf_buffer_free(&answer->thoughts);
 }
 
 /* ---- JSON ---- */
 
-void run_json_print_string(FILE *out, const char *bytes, size_t n_bytes)
+int run_json_add_string(struct gguf_buffer *json, const char *bytes, size_t n_bytes)
 {
-    fputc('"', out);
-    for (size_t i = 0, n = 1; i < n_bytes; i += n) {
+    int code = gguf_buffer_add_string(json, "\"");
+
+    for (size_t i = 0, n; code == 0 && i < n_bytes; i += n) {
         ucs4_t c;
         const int length = u8_mbtoucr(&c, (const uint8_t *)bytes + i, n_bytes - i);
+        char escape[8] = "";
 
         n = length > 0 ? (size_t)length : 1;
         if (length <= 0)
-            fputs("\\ufffd", out);
-        else if (c == '"' || c == '\\')
-            fprintf(out, "\\%c", (char)c);
+            strcpy(escape, "\\ufffd");
         else if (c == '\n')
-            fputs("\\n", out);
+            strcpy(escape, "\\n");
+        else if (c == '"' || c == '\\')
+            snprintf(escape, sizeof escape, "\\%c", (char)c);
         else if (c < 0x20 || (c >= 0x7f && c <= 0x9f))
-            fprintf(out, "\\u%04x", c);
-        else
-            fwrite(bytes + i, 1, n, out);
+            snprintf(escape, sizeof escape, "\\u%04x", c);
+        code = *escape != '\0' ? gguf_buffer_add_string(json, escape)
+                               : gguf_buffer_add(json, bytes + i, n);
     }
-    fputc('"', out);
+    return code == 0 ? gguf_buffer_add_string(json, "\"") : code;
 }
 
-void run_answer_print(const struct run_answer *answer, const char *role, FILE *out)
+int run_answer_add_call(struct run_answer *answer, const char *name, size_t n_name,
+                        const char *arguments, size_t n_arguments)
 {
-    fprintf(out, "{\"role\":\"%s\",\"content\":", role);
-    run_json_print_string(out, answer->content.bytes, answer->content.length);
-    if (answer->thoughts.length > 0) {
-        fputs(",\"reasoning_content\":", out);
-        run_json_print_string(out, answer->thoughts.bytes, answer->thoughts.length);
-    }
-    for (size_t i = 0; i < answer->n_calls; i++) {
-        const struct run_tool_call *call = &answer->calls[i];
+    struct gguf_buffer *calls = &answer->calls;
+    char start[80];
 
-        /* Mistral's templates want ids of nine letters and digits. */
-        fprintf(out, "%s{\"id\":\"call%05zu\",\"type\":\"function\",\"function\":{\"name\":",
-                i > 0 ? "," : ",\"tool_calls\":[", i % 100000);
-        run_json_print_string(out, call->name, strlen(call->name));
-        fputs(",\"arguments\":", out);
-        run_json_print_string(out, call->arguments, strlen(call->arguments));
-        fputs("}}", out);
-    }
-    fputs(answer->n_calls > 0 ? "]}" : "}", out);
+    /* Mistral's templates want ids of nine letters and digits. */
+    snprintf(start, sizeof start,
+             "%s{\"id\":\"call%05zu\",\"type\":\"function\",\"function\":{\"name\":",
+             answer->n_calls > 0 ? "," : "", answer->n_calls % 100000);
+    if (gguf_buffer_add_string(calls, start) < 0 || run_json_add_string(calls, name, n_name) < 0 ||
+        gguf_buffer_add_string(calls, ",\"arguments\":") < 0 ||
+        run_json_add_string(calls, arguments, n_arguments) < 0 ||
+        gguf_buffer_add_string(calls, "}}") < 0)
+        return -ENOMEM;
+    answer->n_calls++;
+    return 1;
+}
+
+int run_answer_add_json(const struct run_answer *answer, const char *role, struct gguf_buffer *json)
+{
+    if (gguf_buffer_add_string(json, "{\"role\":\"") < 0 ||
+        gguf_buffer_add_string(json, role) < 0 ||
+        gguf_buffer_add_string(json, "\",\"content\":") < 0 ||
+        run_json_add_string(json, answer->content.bytes, answer->content.length) < 0 ||
+        (answer->thoughts.length > 0 &&
+         (gguf_buffer_add_string(json, ",\"reasoning_content\":") < 0 ||
+          run_json_add_string(json, answer->thoughts.bytes, answer->thoughts.length) < 0)) ||
+        (answer->n_calls > 0 && (gguf_buffer_add_string(json, ",\"tool_calls\":[") < 0 ||
+                                 gguf_buffer_add_string(json, answer->calls.bytes) < 0 ||
+                                 gguf_buffer_add_string(json, "]") < 0)))
+        return -ENOMEM;
+    return gguf_buffer_add_string(json, "}");
 }

@@ -8,8 +8,6 @@
 #include "gguf/support/arrays.h"
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
 
 /* Marks around thoughts. */
 struct run_thought_marks {
@@ -25,15 +23,9 @@ struct run_thought_marks {
 const struct run_thought_marks *run_thought_marks_find(const char *jinja, const char *prompt,
                                                        size_t n_bytes, bool *is_begun);
 
-/* The call of a tool. */
-struct run_tool_call {
-    char *name;      /* owned */
-    char *arguments; /* owned; the text of a JSON object */
-};
-
 struct run_answer {
     struct gguf_buffer content, thoughts;
-    struct run_tool_call *calls; /* owned */
+    struct gguf_buffer calls; /* of tools: objects of JSON, divided by commas */
     size_t n_calls;
 };
 
@@ -47,11 +39,12 @@ int run_answer_parse(const char *jinja, const char *text, size_t n_bytes,
                      struct run_answer *answer);
 void run_answer_free(struct run_answer *answer);
 
-/* Print the answer as a JSON object, a message as OpenAI's API has it. */
-void run_answer_print(const struct run_answer *answer, const char *role, FILE *out);
+/* Append the answer as a JSON object, a message as OpenAI's API has it. Returns 0 or -ENOMEM. */
+int run_answer_add_json(const struct run_answer *answer, const char *role,
+                        struct gguf_buffer *json);
 
 /*
- * Print a JSON string. All control characters are escaped, also those that JSON allows, because the
- * output may go to a terminal.
+ * Append a JSON string. All control characters are escaped, also those that JSON allows, because
+ * the output may go to a terminal. Returns 0 or -ENOMEM.
  */
-void run_json_print_string(FILE *out, const char *bytes, size_t n_bytes);
+int run_json_add_string(struct gguf_buffer *json, const char *bytes, size_t n_bytes);

@@ -37,26 +37,6 @@ static void skip_fence(struct run_reader *reader)
     run_reader_skip_blanks(reader);
 }
 
-int run_answer_add_call(struct run_answer *answer, const char *name, size_t n_name,
-                        const char *arguments, size_t n_arguments)
-{
-    struct run_tool_call *calls =
-        realloc(answer->calls, (answer->n_calls + 1) * sizeof *answer->calls);
-
-    if (!calls)
-        return -ENOMEM;
-    answer->calls = calls;
-    calls[answer->n_calls] =
-        (struct run_tool_call){strndup(name, n_name), strndup(arguments, n_arguments)};
-    if (!calls[answer->n_calls].name || !calls[answer->n_calls].arguments) {
-        free(calls[answer->n_calls].name);
-        free(calls[answer->n_calls].arguments);
-        return -ENOMEM;
-    }
-    answer->n_calls++;
-    return 1;
-}
-
 /* Give long integers back their digits, which cJSON rounds. `*at`: in the text of the values. */
 static void keep_integers(cJSON *item, const char **at)
 {
@@ -106,25 +86,29 @@ static const cJSON *member(const cJSON *object, const char *name, const char *ot
     return found ? found : cJSON_GetObjectItemCaseSensitive(object, other);
 }
 
+/* Add a call with arguments in JSON. */
+static int add_json_call(struct run_answer *answer, const char *name, size_t n_name,
+                         const cJSON *arguments)
+{
+    char *text = cJSON_PrintUnformatted(arguments);
+    const int result =
+        text ? run_answer_add_call(answer, name, n_name, text, strlen(text)) : -ENOMEM;
+
+    cJSON_free(text);
+    return result;
+}
+
 /* Add the call of an object with a name and arguments. */
 static int add_object(struct run_answer *answer, const cJSON *object)
 {
-    const cJSON *name = member(object, "name", "tool_name");
+    const char *name = cJSON_GetStringValue(member(object, "name", "tool_name"));
     const cJSON *arguments = member(object, "arguments", "parameters");
-    char *text;
-    int result;
+    const char *text = cJSON_GetStringValue(arguments); /* JSON in a string */
 
-    if (!cJSON_IsString(name) || !(cJSON_IsObject(arguments) || cJSON_IsString(arguments)))
+    if (!name || !(cJSON_IsObject(arguments) || text))
         return 0;
-    if (cJSON_IsString(arguments)) /* JSON in a string */
-        return run_answer_add_call(answer, name->valuestring, strlen(name->valuestring),
-                                   arguments->valuestring, strlen(arguments->valuestring));
-    text = cJSON_PrintUnformatted(arguments);
-    result = text ? run_answer_add_call(answer, name->valuestring, strlen(name->valuestring), text,
-                                        strlen(text))
-                  : -ENOMEM;
-    cJSON_free(text);
-    return result;
+    return text ? run_answer_add_call(answer, name, strlen(name), text, strlen(text))
+                : add_json_call(answer, name, strlen(name), arguments);
 }
 
 /* An object, or several divided by semicolons, or an array of them. */
@@ -251,7 +235,6 @@ static int read_tags(const struct tags *tags, struct run_reader *reader, struct 
 {
     cJSON *object = cJSON_CreateObject();
     struct run_reader name = {reader->at, reader->at}, key, value;
-    char *text = NULL;
     int result = object ? 1 : -ENOMEM;
 
     while (name.end < reader->end && !isspace((unsigned char)*name.end) && *name.end != '<' &&
@@ -273,13 +256,8 @@ static int read_tags(const struct tags *tags, struct run_reader *reader, struct 
     }
     if (result == 1 && tags->end && !run_reader_skip(reader, tags->end))
         result = 0;
-    if (result == 1) {
-        text = cJSON_PrintUnformatted(object);
-        result = text ? run_answer_add_call(answer, name.at, (size_t)(name.end - name.at), text,
-                                            strlen(text))
-                      : -ENOMEM;
-    }
-    cJSON_free(text);
+    if (result == 1)
+        result = add_json_call(answer, name.at, (size_t)(name.end - name.at), object);
     cJSON_Delete(object);
     return result;
 }
@@ -306,7 +284,7 @@ static int read_glm(const struct run_call_form *form, struct run_reader *reader,
 }
 
 /* clang-format off */
-static const struct run_call_form forms[] = {
+const struct run_call_form run_call_forms[] = {
     /* Command R+, Command R7B, Command A */
     {"<|START_ACTION|>", "<|START_ACTION|>", "<|END_ACTION|>", {NULL, NULL}, NULL, read_objects},
     {"Action:", "Action:", NULL, {NULL, NULL}, NULL, read_objects},
@@ -330,10 +308,6 @@ static const struct run_call_form forms[] = {
     /* Llama 3, whose calls are the whole answer */
     {"\"parameters\"", "<|python_tag|>", NULL, {NULL, NULL}, NULL, read_objects},
     {"\"parameters\"", "", NULL, {NULL, NULL}, NULL, read_objects},
+    {NULL, NULL, NULL, {NULL, NULL}, NULL, NULL},
 };
 /* clang-format on */
-
-const struct run_call_form *run_call_form_at(size_t index)
-{
-    return index < sizeof forms / sizeof *forms ? &forms[index] : NULL;
-}

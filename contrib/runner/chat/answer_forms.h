@@ -18,10 +18,10 @@ struct run_call_form {
                 struct run_answer *answer);
 };
 
-/* Return the row at an index, in the order in which they are tried, or NULL past the last one. */
-const struct run_call_form *run_call_form_at(size_t index);
+/* In the order in which they are tried; the last row has no `needs`. */
+extern const struct run_call_form run_call_forms[];
 
-/* Add a call; both texts are copied. Returns 1 or -ENOMEM. */
+/* Add a call. Returns 1 or -ENOMEM. */
 int run_answer_add_call(struct run_answer *answer, const char *name, size_t n_name,
                         const char *arguments, size_t n_arguments);
 

@@ -26,6 +26,36 @@ static int fail_template(struct run_failure *failure, const struct jinja_error *
         place, error->text, given ? "change " : "", given ? given : "", given ? ", or " : "");
 }
 
+/* Append an argument, whose JSON is then owned by the conversation, which frees it on failure. */
+static int add_argument(struct run_conversation *conversation, const char *name,
+                        struct gguf_buffer *json, struct run_failure *failure)
+{
+    const size_t n = conversation->n_variables + conversation->n_messages;
+    struct jinja_argument *grown =
+        gguf_grow(conversation->arguments, &conversation->room, n + 2, sizeof *grown);
+
+    if (!grown || !json->bytes) {
+        gguf_buffer_free(json);
+        return run_fail_memory(failure);
+    }
+    conversation->arguments = grown;
+    grown[n] = (struct jinja_argument){name, json->bytes, json->length};
+    return 0;
+}
+
+int run_conversation_set(struct run_conversation *conversation, const char *name, const char *json,
+                         size_t n_bytes, struct run_failure *failure)
+{
+    struct gguf_buffer copy = {0};
+    int code;
+
+    (void)gguf_buffer_add(&copy, json, n_bytes);
+    code = add_argument(conversation, name, &copy, failure);
+    if (code == 0)
+        conversation->n_variables++;
+    return code;
+}
+
 /* Set the variables of the special tokens. One that the model lacks stays undefined. */
 static int set_tokens(struct run_conversation *conversation, const struct run_tokenizer *tokenizer,
                       struct run_failure *failure)
@@ -33,25 +63,21 @@ static int set_tokens(struct run_conversation *conversation, const struct run_to
     static const char *const names[] = {"bos_token", "eos_token", "unk_token", "pad_token"};
     const struct gguf_special_ids *special = run_tokenizer_special(tokenizer);
     const int32_t ids[] = {special->bos, special->eos, special->unk, special->pad};
-    size_t n_bytes, length;
-    FILE *out = open_memstream(&conversation->tokens, &n_bytes);
-    bool is_first = true;
+    int code = 0;
 
-    if (!out)
-        return run_fail_memory(failure);
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+    for (size_t i = 0; code == 0 && i < sizeof ids / sizeof *ids; i++) {
+        struct gguf_buffer json = {0};
+        size_t length;
         const char *piece = run_tokenizer_piece(tokenizer, ids[i], &length);
 
         if (ids[i] == RUN_NO_TOKEN)
             continue;
-        fprintf(out, "%c\"%s\":", is_first ? '{' : ',', names[i]);
-        run_json_print_string(out, piece, length);
-        is_first = false;
+        code = run_json_add_string(&json, piece, length) < 0
+                   ? run_fail_memory(failure)
+                   : run_conversation_set(conversation, names[i], json.bytes, json.length, failure);
+        gguf_buffer_free(&json);
     }
-    fputs(is_first ? "{}" : "}", out);
-    return fclose(out) == 0
-               ? run_conversation_set(conversation, NULL, conversation->tokens, n_bytes, failure)
-               : run_fail_memory(failure);
+    return code;
 }
 
 int run_conversation_open(const char *jinja, const struct run_tokenizer *tokenizer,
@@ -66,31 +92,22 @@ int run_conversation_open(const char *jinja, const struct run_tokenizer *tokeniz
     code = jinja_template_parse(jinja, strlen(jinja), &conversation->parsed, &error);
     if (code < 0)
         return fail_template(failure, &error, NULL);
+    conversation->arguments = calloc(2, sizeof *conversation->arguments);
+    if (!conversation->arguments)
+        return run_fail_memory(failure);
+    conversation->room = 2;
+    conversation->n_variables = 1; /* no system message */
     return set_tokens(conversation, tokenizer, failure);
 }
 
 void run_conversation_close(struct run_conversation *conversation)
 {
     run_conversation_cut(conversation, 0);
-    free(conversation->messages);
-    free(conversation->system);
-    cJSON_free(conversation->first_joined);
+    for (size_t i = 0; i < conversation->n_variables; i++)
+        free((char *)(uintptr_t)conversation->arguments[i].json);
     free(conversation->arguments);
-    free(conversation->tokens);
+    cJSON_free(conversation->first_joined);
     jinja_template_free(conversation->parsed);
-}
-
-int run_conversation_set(struct run_conversation *conversation, const char *name, const char *json,
-                         size_t n_bytes, struct run_failure *failure)
-{
-    struct jinja_argument *grown = gguf_grow(conversation->arguments, &conversation->room,
-                                             conversation->n_arguments + 1, sizeof *grown);
-
-    if (!grown)
-        return run_fail_memory(failure);
-    conversation->arguments = grown;
-    grown[conversation->n_arguments++] = (struct jinja_argument){name, json, n_bytes};
-    return 0;
 }
 
 static const char *string_of(const cJSON *object, const char *name)
@@ -174,108 +191,79 @@ int run_conversation_begin_with(struct run_conversation *conversation,
             code = run_fail_memory(failure);
     }
     cJSON_Delete(json);
-    conversation->first = messages->bytes;
+    conversation->first = conversation->n_variables;
     return code == 0 ? run_conversation_set(conversation, variable, messages->bytes,
                                             messages->length, failure)
                      : code;
 }
 
-/* Return a message as a list of one in JSON, or NULL if out of memory. */
-static char *list_of(const char *role, const struct run_answer *message)
-{
-    char *list = NULL;
-    size_t length;
-    FILE *out = open_memstream(&list, &length);
-
-    if (!out)
-        return NULL;
-    fputc('[', out);
-    run_answer_print(message, role, out);
-    fputc(']', out);
-    if (fclose(out) == 0)
-        return list;
-    free(list);
-    return NULL;
-}
-
 int run_conversation_add(struct run_conversation *conversation, const char *role,
                          const struct run_answer *message, struct run_failure *failure)
 {
-    char **grown = gguf_grow(conversation->messages, &conversation->messages_room,
-                             conversation->n_messages + 1, sizeof *grown);
+    struct gguf_buffer list = {0};
+    int code;
 
-    if (!grown)
-        return run_fail_memory(failure);
-    conversation->messages = grown;
-    grown[conversation->n_messages] = list_of(role, message);
-    if (!grown[conversation->n_messages])
-        return run_fail_memory(failure);
-    conversation->n_messages++;
-    return 0;
+    if (gguf_buffer_add_string(&list, "[") < 0 || run_answer_add_json(message, role, &list) < 0 ||
+        gguf_buffer_add_string(&list, "]") < 0)
+        gguf_buffer_free(&list);
+    code = add_argument(conversation, "messages", &list, failure);
+    if (code == 0)
+        conversation->n_messages++;
+    return code;
+}
+
+struct jinja_argument *run_conversation_last(const struct run_conversation *conversation)
+{
+    return &conversation->arguments[conversation->n_variables + conversation->n_messages - 1];
 }
 
 int run_conversation_say(struct run_conversation *conversation, const char *role, const char *text,
                          size_t n_bytes, struct run_failure *failure)
 {
     const struct run_answer message = {.content = {.bytes = (char *)text, .length = n_bytes}};
+    const bool is_system = strcmp(role, "system") == 0;
+    int code;
 
-    if (strcmp(role, "system") != 0)
-        return run_conversation_add(conversation, role, &message, failure);
-    if (conversation->has_system_elsewhere)
+    if (is_system && conversation->has_system_elsewhere)
         return run_fail_elsewhere(failure, -EINVAL,
                                   "--messages has a system message already: change it there, or "
                                   "remove it and give --system");
-    free(conversation->system);
-    conversation->system = list_of(role, &message);
-    return conversation->system ? 0 : run_fail_memory(failure);
+    code = run_conversation_add(conversation, role, &message, failure);
+    if (code < 0 || !is_system)
+        return code;
+    free((char *)(uintptr_t)conversation->arguments[0].json);
+    conversation->arguments[0] = *run_conversation_last(conversation);
+    conversation->n_messages--;
+    return 0;
 }
 
 void run_conversation_cut(struct run_conversation *conversation, size_t n)
 {
-    while (conversation->n_messages > n)
-        free(conversation->messages[--conversation->n_messages]);
-}
-
-static int render_messages(const struct run_conversation *conversation, bool are_joined,
-                           struct jinja_rendering *rendering, struct jinja_error *error)
-{
-    const size_t n = conversation->n_arguments + conversation->n_messages + 2;
-    struct jinja_argument *arguments = calloc(n, sizeof *arguments);
-    size_t k = 0;
-    int code;
-
-    if (!arguments)
-        return -ENOMEM;
-    if (conversation->system)
-        arguments[k++] =
-            (struct jinja_argument){"messages", conversation->system, strlen(conversation->system)};
-    for (size_t i = 0; i < conversation->n_arguments; i++) {
-        arguments[k] = conversation->arguments[i];
-        if (are_joined && arguments[k].json == conversation->first) {
-            arguments[k].json = conversation->first_joined;
-            arguments[k].json_bytes = strlen(conversation->first_joined);
-        }
-        k++;
-    }
-    for (size_t i = 0; i < conversation->n_messages; i++)
-        arguments[k++] = (struct jinja_argument){"messages", conversation->messages[i],
-                                                 strlen(conversation->messages[i])};
-    arguments[k++] = (struct jinja_argument){"add_generation_prompt", "true", 4};
-    code = jinja_render_chat(conversation->parsed, arguments, k,
-                             JINJA_OBJECT_ARGUMENTS | JINJA_MARK_ALL, &conversation->now, rendering,
-                             error);
-    free(arguments);
-    return code;
+    for (; conversation->n_messages > n; conversation->n_messages--)
+        free((char *)(uintptr_t)run_conversation_last(conversation)->json);
 }
 
 static int render(const struct run_conversation *conversation, struct jinja_rendering *rendering,
                   struct jinja_error *error)
 {
-    const int code = render_messages(conversation, false, rendering, error);
+    const size_t n = conversation->n_variables + conversation->n_messages;
+    struct jinja_argument *arguments = conversation->arguments;
+    struct jinja_argument *first = &arguments[conversation->first], kept = *first;
+    const size_t start = !arguments->json; /* no system message */
+    int code = 0;
 
-    return code == -EINVAL && !error->is_argument && conversation->first_joined
-               ? render_messages(conversation, true, rendering, error)
-               : code;
+    arguments[n] = (struct jinja_argument){"add_generation_prompt", "true", 4};
+    for (int are_joined = 0; are_joined < 2; are_joined++) {
+        code = jinja_render_chat(conversation->parsed, arguments + start, n + 1 - start,
+                                 JINJA_OBJECT_ARGUMENTS | JINJA_MARK_ALL, &conversation->now,
+                                 rendering, error);
+        if (code != -EINVAL || error->is_argument || !conversation->first_joined)
+            break;
+        first->json = conversation->first_joined;
+        first->json_bytes = strlen(first->json);
+    }
+    *first = kept;
+    return code;
 }
 
 int run_conversation_render(const struct run_conversation *conversation,
@@ -289,39 +277,34 @@ int run_conversation_render(const struct run_conversation *conversation,
     return code < 0 ? run_fail_memory(failure) : 0;
 }
 
-int run_conversation_find_end(const struct run_conversation *conversation, struct gguf_buffer *end,
+int run_conversation_find_end(struct run_conversation *conversation, struct gguf_buffer *end,
                               struct run_failure *failure)
 {
     static const char answer[] = "@an answer@", question[] = "@a question@";
-    struct run_conversation probe = {.parsed = conversation->parsed,
-                                     .now = conversation->now,
-                                     .first = conversation->first,
-                                     .first_joined = conversation->first_joined};
+    const size_t n_before = conversation->n_messages;
     struct jinja_rendering rendering;
     struct jinja_error error = {0};
-    const char *from = NULL, *to = NULL;
     int code = 0;
 
-    probe.arguments = conversation->arguments;
-    probe.n_arguments = conversation->n_arguments;
-    code = run_conversation_say(&probe, "user", question, strlen(question), failure);
+    for (int i = 0; code == 0 && i < 3; i++) {
+        const char *text = i == 1 ? answer : question;
+
+        code = run_conversation_say(conversation, i == 1 ? "assistant" : "user", text, strlen(text),
+                                    failure);
+    }
     if (code == 0)
-        code = run_conversation_say(&probe, "assistant", answer, strlen(answer), failure);
-    if (code == 0)
-        code = run_conversation_say(&probe, "user", question, strlen(question), failure);
-    if (code == 0)
-        code = render(&probe, &rendering, &error);
+        code = render(conversation, &rendering, &error);
     if (code == -EINVAL) { /* the template may not admit this conversation */
         code = error.is_argument ? fail_template(failure, &error, conversation->given) : 0;
     } else if (code == 0) {
-        from = strstr(rendering.text, answer);
-        to = from ? strstr(from, question) : NULL;
+        const char *from = strstr(rendering.text, answer);
+        const char *to = from ? strstr(from, question) : NULL;
+
         if (to &&
             gguf_buffer_add(end, from + strlen(answer), (size_t)(to - from) - strlen(answer)) < 0)
             code = run_fail_memory(failure);
         jinja_rendering_free(&rendering);
     }
-    run_conversation_cut(&probe, 0);
-    free(probe.messages);
+    run_conversation_cut(conversation, n_before);
     return code;
 }

@@ -11,31 +11,34 @@
 
 struct run_conversation {
     struct jinja_template *parsed;
-    const char *jinja;                /* its text */
-    struct jinja_argument *arguments; /* before the messages */
-    size_t n_arguments, room;
-    char **messages; /* owned; each a JSON list of one */
-    size_t n_messages, messages_room;
-    char *system; /* the same, of the system message; NULL: none */
+    const char *jinja; /* its text */
+    /*
+     * Owned, as is their JSON: the system message (NULL: none), variables, the messages that were
+     * added, and room for one more. A message is a list of one.
+     */
+    struct jinja_argument *arguments;
+    size_t n_variables, n_messages, room; /* the system message is among the variables */
     /* The messages of run_conversation_begin_with(). */
     bool has_system_elsewhere; /* in them */
-    const char *first;         /* their JSON */
-    char *first_joined;        /* the same with parts of texts joined; NULL: there are no parts */
-    char *tokens;              /* owned: a JSON object with the texts of special tokens */
+    size_t first;              /* their index in the arguments */
+    char *first_joined;        /* their JSON with parts of texts joined; NULL: there are no parts */
     const char *given;         /* the options with what may be wrong; NULL: none */
     struct tm now;
 };
 
 /*
- * Begin with a template and the special tokens of the tokenizer. The template and all arguments
- * must outlive the conversation. Returns 0 or -EINVAL with the error of the template, or -ENOMEM.
+ * Begin with a template and the special tokens of the tokenizer. The template must outlive the
+ * conversation. Returns 0 or -EINVAL with the error of the template, or -ENOMEM.
  * Close it in any case.
  */
 int run_conversation_open(const char *jinja, const struct run_tokenizer *tokenizer,
                           struct run_conversation *conversation, struct run_failure *failure);
 void run_conversation_close(struct run_conversation *conversation);
 
-/* Set a variable of the template to a JSON value; NULL: JSON is an object of variables. */
+/*
+ * Set a variable of the template to a JSON value, before messages are added. `name`, which must
+ * outlive the conversation, is NULL for an object of variables.
+ */
 int run_conversation_set(struct run_conversation *conversation, const char *name, const char *json,
                          size_t n_bytes, struct run_failure *failure);
 
@@ -56,6 +59,9 @@ int run_conversation_say(struct run_conversation *conversation, const char *role
 int run_conversation_add(struct run_conversation *conversation, const char *role,
                          const struct run_answer *message, struct run_failure *failure);
 
+/* Return the last of the messages that were added, of which there is one. */
+struct jinja_argument *run_conversation_last(const struct run_conversation *conversation);
+
 /* Drop all but the first `n` of the messages that were added. */
 void run_conversation_cut(struct run_conversation *conversation, size_t n);
 
@@ -71,7 +77,7 @@ int run_conversation_render(const struct run_conversation *conversation,
  * message. Empty if the template does not write one, or cannot be rendered. Returns 0, -EINVAL if
  * an argument is wrong, or -ENOMEM. The caller frees `end` in any case.
  */
-int run_conversation_find_end(const struct run_conversation *conversation, struct gguf_buffer *end,
+int run_conversation_find_end(struct run_conversation *conversation, struct gguf_buffer *end,
                               struct run_failure *failure);
 
 /* Return the template with that name, or NULL; and the name at an index, or NULL past the last. */

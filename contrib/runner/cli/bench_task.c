@@ -1,10 +1,11 @@
 #include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/tasks.h"
+#include "contrib/runner/cli/text_output.h"
 #include "contrib/runner/compute/thread_pool.h"
-#include "contrib/runner/sampling/xoshiro.h"
 #include "dequant/kernels.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +82,6 @@ static int go_to_depth(struct bench *bench, struct run_failure *failure)
     return run_session_feed(bench->session, bench->tokens, depth, failure);
 }
 
-/* Random tokens. Their values matter only for the choice of experts. */
 static int measure(struct bench *bench, int repetition, struct run_failure *failure)
 {
     struct run_session *session = bench->session;
@@ -139,52 +139,34 @@ static void print_text(const struct bench *bench, const char *architecture)
            (double)run_engine_state_bytes(session->engine) / 1e6);
 }
 
-static void add_row(const char *name, uint32_t n, const struct rates *rates)
+static void print_json_row(const char *name, uint32_t n, const struct rates *rates)
 {
-    run_json_begin(name);
-    run_json_integer("tokens", n);
-    run_json_number("tokens_per_second", n > 0 ? mean(rates) : 0);
-    run_json_number("deviation", n > 0 ? deviation(rates) : 0);
-    run_json_end();
+    printf("\"%s\":{\"tokens\":%u,\"tokens_per_second\":%.9g,\"deviation\":%.9g},", name, n,
+           n > 0 ? mean(rates) : 0, n > 0 ? deviation(rates) : 0);
 }
 
 static int print_json(const struct bench *bench, const char *architecture)
 {
-    const char *kernels = dequant_chosen_kernels()->name;
     const struct run_session *session = bench->session;
     const struct run_options *options = session->options;
 
-    run_json_begin(NULL);
-    run_json_string("architecture", architecture, strlen(architecture));
-    run_json_integer("weights_bytes", run_weights_mapped_bytes(session->tree.weights));
-    run_json_integer("token_bytes", run_engine_token_bytes(session->engine));
-    run_json_integer("threads", bench->n_threads);
-    run_json_integer("batch", options->n_batch);
-    run_json_integer("depth", options->bench_depth);
-    run_json_string("kernels", kernels, strlen(kernels));
-    run_json_number("load_seconds", session->load_seconds);
-    run_json_integer("repetitions", N_REPETITIONS);
-    add_row("prompt", options->bench_prompt, &bench->prompt);
-    add_row("text", options->bench_predict, &bench->predict);
-    run_json_begin("memory");
-    run_json_integer("cache_bytes", run_engine_cache_bytes(session->engine));
-    run_json_integer("state_bytes", run_engine_state_bytes(session->engine));
-    run_json_integer("anonymous_bytes", bench->memory.anonymous_bytes);
-    run_json_integer("total_bytes", bench->memory.total_bytes);
-    run_json_integer("huge_page_bytes", bench->memory.huge_bytes);
-    run_json_end();
-    run_json_end();
+    run_print_json_string("{\"architecture\":", architecture, strlen(architecture));
+    printf(",\"weights_bytes\":%" PRIu64 ",\"token_bytes\":%" PRIu64 ",\"threads\":%u,"
+           "\"batch\":%u,\"depth\":%u,\"kernels\":\"%s\",\"load_seconds\":%.9g,"
+           "\"repetitions\":%d,",
+           (uint64_t)run_weights_mapped_bytes(session->tree.weights),
+           (uint64_t)run_engine_token_bytes(session->engine), bench->n_threads, options->n_batch,
+           options->bench_depth, dequant_chosen_kernels()->name, session->load_seconds,
+           N_REPETITIONS);
+    print_json_row("prompt", options->bench_prompt, &bench->prompt);
+    print_json_row("text", options->bench_predict, &bench->predict);
+    printf("\"memory\":{\"cache_bytes\":%" PRIu64 ",\"state_bytes\":%" PRIu64
+           ",\"anonymous_bytes\":%" PRIu64 ",\"total_bytes\":%" PRIu64
+           ",\"huge_page_bytes\":%" PRIu64 "}}",
+           (uint64_t)run_engine_cache_bytes(session->engine),
+           (uint64_t)run_engine_state_bytes(session->engine), bench->memory.anonymous_bytes,
+           bench->memory.total_bytes, bench->memory.huge_bytes);
     return run_finish_json(session);
-}
-
-static int print_results(const struct bench *bench)
-{
-    const char *architecture = run_metadata_architecture(bench->session->tree.metadata);
-
-    if (bench->session->options->is_json)
-        return print_json(bench, architecture);
-    print_text(bench, architecture);
-    return EX_OK;
 }
 
 int run_task_bench(struct run_session *session)
@@ -196,15 +178,14 @@ int run_task_bench(struct run_session *session)
         .tokens = calloc(n, sizeof *bench.tokens),
         .n_threads = run_thread_pool_size(),
     };
-    struct run_xoshiro random;
+    const char *architecture = run_metadata_architecture(session->tree.metadata);
     struct run_failure failure;
-    int status, code = 0;
+    int status = EX_OK, code = 0;
 
     if (!bench.tokens)
         return run_session_complain(session, run_fail_memory(&failure), &failure);
-    run_xoshiro_seed(&random, 1);
-    for (size_t i = 0; i < n; i++)
-        bench.tokens[i] = (int32_t)(run_xoshiro_next(&random) % session->n_vocab);
+    for (size_t i = 0; i < n; i++) /* spread over the vocabulary */
+        bench.tokens[i] = (int32_t)((uint32_t)i * 2654435761U % session->n_vocab);
     if (n > session->n_context)
         code = run_fail(&failure, -ERANGE, "the context has %u tokens, the benchmark needs %zu",
                         session->n_context, n);
@@ -215,10 +196,12 @@ int run_task_bench(struct run_session *session)
     for (int i = 0; code == 0 && i < N_REPETITIONS; i++)
         code = measure(&bench, i, &failure);
     run_message_progress("%s", "");
-    if (code == 0)
-        status = print_results(&bench);
-    else
+    if (code < 0)
         status = run_session_complain(session, code, &failure);
+    else if (options->is_json)
+        status = print_json(&bench, architecture);
+    else
+        print_text(&bench, architecture);
     free(bench.tokens);
     return status;
 }

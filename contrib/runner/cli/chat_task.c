@@ -12,14 +12,11 @@
 #include <string.h>
 #include <sysexits.h>
 
-#define STATUS_INTERRUPTED 130
-
 struct chat {
     struct run_session *session;
     struct run_generation generation;
     struct run_conversation conversation;
     struct run_ids ids;     /* of the rendered conversation */
-    struct run_ids fed;     /* what the engine has seen */
     struct gguf_buffer end; /* the text between an answer and the next message */
     const char **stops;     /* from the options, and `end` if it is ordinary text */
     const struct run_thought_marks *marks;
@@ -55,14 +52,17 @@ static int set_no_think(struct run_conversation *conversation, bool has_messages
     static const char *const names[] = {"enable_thinking", "thinking"}, *const values[] = {"true",
                                                                                            "false"};
     struct jinja_rendering prompts[2] = {0};
-    int code = has_messages ? 0 : run_conversation_say(conversation, "user", "a", 1, failure);
+    int code = 0;
 
     for (size_t i = 0; code == 0 && i < 2; i++) {
         for (size_t k = 0; code == 0 && k < 2; k++)
             code =
                 run_conversation_set(conversation, names[k], values[i], strlen(values[i]), failure);
+        if (code == 0 && !has_messages)
+            code = run_conversation_say(conversation, "user", "a", 1, failure);
         if (code == 0)
             code = run_conversation_render(conversation, &prompts[i], failure);
+        run_conversation_cut(conversation, 0);
     }
     if (code == 0 && strcmp(prompts[0].text, prompts[1].text) == 0)
         code = run_fail(failure, -EINVAL,
@@ -70,7 +70,6 @@ static int set_no_think(struct run_conversation *conversation, bool has_messages
                         "enable_thinking and thinking change nothing");
     jinja_rendering_free(&prompts[0]);
     jinja_rendering_free(&prompts[1]);
-    run_conversation_cut(conversation, 0);
     return code;
 }
 
@@ -185,48 +184,13 @@ static int encode(struct chat *chat, struct run_failure *failure)
     }
     if (code == 0 && chat->ids.n == 0)
         code = run_fail(failure, -EINVAL, "the chat template gave an empty text");
-    return code;
-}
-
-/* Feed what the engine has not seen yet; it forgets what the conversation no longer has. */
-static int feed(struct chat *chat, struct run_failure *failure)
-{
-    const struct run_ids *ids = &chat->ids;
-    struct run_speculation *speculation = &chat->generation.speculation;
-    struct run_ids rest;
-    uint32_t n = 0;
-    int code;
-
-    if (ids->n >= chat->session->n_context)
-        return run_fail(failure, -ERANGE,
+    if (code == 0 && chat->ids.n >= session->n_context)
+        code = run_fail(failure, -ERANGE,
                         "the conversation has %zu tokens, and the context is %u: %s, or -c N makes "
                         "it larger",
-                        ids->n, chat->session->n_context,
-                        chat->session->editor ? "/clear begins anew" : "shorten the messages");
-    while (n < chat->fed.n && n + 1 < ids->n && chat->fed.list[n] == ids->list[n])
-        n++;
-    code = run_speculation_rewind(speculation, &n, failure);
-    chat->fed.n = n;
-    if (code < 0)
-        return code;
-    rest = (struct run_ids){.list = ids->list + n, .n = ids->n - n};
-    code = run_generation_feed(&chat->generation, &rest, failure);
-    for (uint32_t n_past = run_speculation_n_past(speculation); n < n_past; n++)
-        if (run_ids_add(&chat->fed, ids->list[n]) < 0)
-            return run_fail_memory(failure);
+                        chat->ids.n, session->n_context,
+                        session->editor ? "/clear begins anew" : "shorten the messages");
     return code;
-}
-
-/* Note which of the generated tokens the engine has seen. */
-static int note_generated(struct chat *chat, struct run_failure *failure)
-{
-    const struct run_ids *generated = &chat->generation.generated;
-    const size_t n = run_speculation_n_past(&chat->generation.speculation) - chat->fed.n;
-
-    for (size_t i = 0; i < n && i < generated->n; i++)
-        if (run_ids_add(&chat->fed, generated->list[i]) < 0)
-            return run_fail_memory(failure);
-    return 0;
 }
 
 /* Take the answer apart and add it to the conversation. */
@@ -247,9 +211,10 @@ static int add_answer(struct chat *chat, struct run_failure *failure)
                          chat->marks, chat->begins_in_thoughts, has_tools, &answer);
     code = code == 0 ? run_conversation_add(&chat->conversation, "assistant", &answer, failure)
                      : run_fail_memory(failure);
-    if (code == 0 && session->options->is_json) {
-        run_answer_print(&answer, "assistant", stdout);
-        putchar('\n');
+    if (code == 0 && session->options->is_json) { /* a list of one */
+        const struct jinja_argument *added = run_conversation_last(&chat->conversation);
+
+        printf("%.*s\n", (int)added->json_bytes - 2, added->json + 1);
         code = run_flush_stdout(failure);
     }
     run_answer_free(&answer);
@@ -270,11 +235,9 @@ static int answer(struct chat *chat, struct run_failure *failure)
     output->marks = chat->marks;
     output->is_dim = chat->begins_in_thoughts;
     run_signals_clear_interrupt();
-    code = feed(chat, failure);
+    code = run_generation_feed(generation, &chat->ids, failure);
     if (code == 0)
         code = run_generate(generation, failure);
-    if (code == 0)
-        code = note_generated(chat, failure);
     if (code == 0 && generation->ending == RUN_ENDING_CONTEXT && chat->session->editor)
         run_message(
             "the answer was cut: the context of %u tokens is full; /clear begins anew, -c N "
@@ -313,10 +276,12 @@ static int say(struct chat *chat, const char *text, size_t n_bytes, struct run_f
 static void clear(struct chat *chat)
 {
     run_conversation_cut(&chat->conversation, 0);
-    run_message(
-        "the conversation begins anew%s%s",
-        chat->conversation.system ? "; the system message stays: /system TEXT sets another" : "",
-        chat->session->files.messages.length > 0 ? "; the messages of --messages stay" : "");
+    run_message("the conversation begins anew%s%s",
+                chat->conversation.arguments[0].json
+                    ? "; the system message stays: /system TEXT sets another"
+                    : "",
+                chat->session->files.messages.length > 0 ? "; the messages of --messages stay"
+                                                         : "");
 }
 
 static int set_system(struct chat *chat, const char *text, struct run_failure *failure)
@@ -337,19 +302,22 @@ static int set_system(struct chat *chat, const char *text, struct run_failure *f
 static int regenerate(struct chat *chat, struct run_failure *failure)
 {
     struct run_conversation *conversation = &chat->conversation;
-    char *old;
+    struct jinja_argument old;
     int code;
 
     if (conversation->n_messages == 0) {
         run_message("/regen: there is no answer yet");
         return 0;
     }
-    old = conversation->messages[--conversation->n_messages];
+    old = *run_conversation_last(conversation);
+    conversation->n_messages--;
     code = answer(chat, failure);
-    if (code < 0 && code != -EIO) /* no answer was added */
-        conversation->messages[conversation->n_messages++] = old;
-    else
-        free(old);
+    if (code < 0 && code != -EIO) { /* no answer was added */
+        conversation->n_messages++;
+        *run_conversation_last(conversation) = old;
+    } else {
+        free((char *)(uintptr_t)old.json);
+    }
     return code;
 }
 
@@ -458,7 +426,6 @@ static void end(struct chat *chat)
     gguf_buffer_free(&chat->end);
     gguf_buffer_free(&chat->line);
     run_ids_free(&chat->ids);
-    run_ids_free(&chat->fed);
     free((void *)chat->stops);
 }
 
@@ -491,5 +458,5 @@ int run_task_chat(struct run_session *session)
     else
         run_generation_report(&chat.generation);
     end(&chat);
-    return code == -EINTR ? STATUS_INTERRUPTED : status;
+    return code == -EINTR ? RUN_STATUS_INTERRUPTED : status;
 }

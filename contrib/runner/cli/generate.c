@@ -15,7 +15,6 @@ int run_generation_open(struct run_session *session, struct run_generation *gene
     *generation = (struct run_generation){
         .session = session,
         .end_token = RUN_NO_TOKEN,
-        .unfed = RUN_NO_TOKEN,
         .output = {.tokenizer = session->tokenizer,
                    .is_control_shown = options->is_special,
                    .is_kept = options->is_json,
@@ -23,10 +22,6 @@ int run_generation_open(struct run_session *session, struct run_generation *gene
                    .n_stops = options->stops.n_texts},
     };
     run_speculation_begin(session, &generation->speculation);
-    for (size_t id = 0; options->ignores_end && id < session->n_vocab; id++)
-        if (run_tokenizer_is_end(session->tokenizer, (int32_t)id) &&
-            run_ids_add(&generation->forbidden, (int32_t)id) < 0)
-            return run_fail_memory(failure);
     return run_sampler_open(&session->sampling, session->n_vocab, session->n_context,
                             &generation->sampler, failure);
 }
@@ -36,48 +31,45 @@ void run_generation_close(struct run_generation *generation)
     run_sampler_close(generation->sampler);
     run_speculation_free(&generation->speculation);
     run_output_free(&generation->output);
-    run_ids_free(&generation->forbidden);
     run_ids_free(&generation->generated);
 }
 
-static void print_tokens(const struct run_tokenizer *tokenizer, const struct run_ids *ids)
+static void print_token(const struct run_tokenizer *tokenizer, int32_t id)
 {
-    for (size_t i = 0; i < ids->n; i++) {
-        size_t length;
-        const char *piece = run_tokenizer_piece(tokenizer, ids->list[i], &length);
+    size_t length;
+    const char *piece = run_tokenizer_piece(tokenizer, id, &length);
 
-        fprintf(stderr, "%7d '", ids->list[i]);
-        gguf_print_safe(stderr, piece, length);
-        fprintf(stderr, "'\n");
-    }
+    fprintf(stderr, "%7d '", id);
+    gguf_print_safe(stderr, piece, length);
+    fprintf(stderr, "'\n");
 }
 
-int run_generation_feed(struct run_generation *generation, const struct run_ids *prompt,
+int run_generation_feed(struct run_generation *generation, const struct run_ids *text,
                         struct run_failure *failure)
 {
     const struct run_session *session = generation->session;
-    const uint32_t n_past = run_speculation_n_past(&generation->speculation);
     const double started = run_seconds();
+    size_t n_kept;
     int code;
 
     generation->generated.n = 0;
-    generation->unfed = RUN_NO_TOKEN;
-    if (prompt->n > session->n_context - n_past)
+    if (text->n > session->n_context)
         return run_fail(failure, -ERANGE,
-                        "the context of %u tokens is full: it has %u, %zu more do not fit; -c N "
-                        "makes it larger",
-                        session->n_context, n_past, prompt->n);
-    if (session->options->shows_prompt_tokens)
-        print_tokens(session->tokenizer, prompt);
-    code = run_speculation_feed(&generation->speculation, prompt, failure);
+                        "the prompt has %zu tokens, more than the context of %u; -c N makes the "
+                        "context larger",
+                        text->n, session->n_context);
+    code = run_speculation_feed(&generation->speculation, text, &n_kept, failure);
     generation->prompt_seconds += run_seconds() - started;
     if (code == -EINTR)
         generation->ending = RUN_ENDING_INTERRUPT;
     if (code < 0)
         return code;
-    generation->n_prompt += prompt->n;
-    for (size_t i = 0; i < prompt->n; i++)
-        run_sampler_accept(generation->sampler, prompt->list[i]);
+    generation->n_prompt += text->n - n_kept;
+    for (size_t i = n_kept; i < text->n; i++) {
+        if (session->options->shows_prompt_tokens)
+            print_token(session->tokenizer, text->list[i]);
+        run_sampler_accept(generation->sampler, text->list[i]);
+    }
     return 0;
 }
 
@@ -85,14 +77,15 @@ int run_generation_feed(struct run_generation *generation, const struct run_ids 
 static int next_token(struct run_generation *generation, bool *is_over, struct run_failure *failure)
 {
     const struct run_session *session = generation->session;
+    struct run_output *output = &generation->output;
     float *logits = run_speculation_logits(&generation->speculation);
-    bool is_stopped;
     int32_t id;
     int code;
 
     *is_over = true;
-    for (size_t i = 0; i < generation->forbidden.n; i++)
-        logits[generation->forbidden.list[i]] = -INFINITY;
+    for (uint32_t i = 0; session->options->ignores_end && i < session->n_vocab; i++)
+        if (run_tokenizer_is_end(session->tokenizer, (int32_t)i))
+            logits[i] = -INFINITY;
     code = run_sampler_pick(generation->sampler, logits, &id, failure);
     if (code < 0)
         return code;
@@ -101,53 +94,42 @@ static int next_token(struct run_generation *generation, bool *is_over, struct r
         return run_fail_memory(failure);
     if (id == generation->end_token || run_tokenizer_is_end(session->tokenizer, id)) {
         generation->ending = RUN_ENDING_TOKEN;
-        return generation->output.is_control_shown
-                   ? run_output_end_token(&generation->output, id, failure)
-                   : 0;
+        return output->is_control_shown ? run_output_end_token(output, id, failure) : 0;
     }
     run_sampler_accept(generation->sampler, id);
-    generation->unfed = id;
-    code = run_output_token(&generation->output, id, &is_stopped, failure);
-    if (code < 0)
-        return code;
-    if (is_stopped) {
+    code = run_output_token(output, id, is_over, failure);
+    if (code == 0 && *is_over)
         generation->ending = RUN_ENDING_STOP;
-        return 0;
-    }
-    *is_over = false;
-    return 0;
+    return code;
 }
 
 static int generate(struct run_generation *generation, struct run_failure *failure)
 {
     const struct run_session *session = generation->session;
+    const struct run_ids *generated = &generation->generated;
     struct run_speculation *speculation = &generation->speculation;
     const int64_t n_limit = session->options->n_predict;
+    bool is_over = false;
+    int code = 0;
 
-    for (int64_t n = 0;; n++) {
-        bool is_over;
-        int code;
+    while (code == 0 && !is_over) {
+        const size_t n = generated->n;
 
-        if (n_limit >= 0 && n >= n_limit) {
+        if (n_limit >= 0 && (int64_t)n >= n_limit) {
             generation->ending = RUN_ENDING_LENGTH;
             return 0;
         }
-        if (run_speculation_n_past(speculation) == session->n_context && n > 0) {
+        if (speculation->fed.n == session->n_context && n > 0) {
             generation->ending = RUN_ENDING_CONTEXT;
             return 0;
         }
-        if (n > 0) {
-            code =
-                run_speculation_next(speculation, generation->unfed,
-                                     n_limit < 0 ? UINT64_MAX : (uint64_t)(n_limit - n), failure);
-            if (code < 0)
-                return code;
-            generation->unfed = RUN_NO_TOKEN;
-        }
-        code = next_token(generation, &is_over, failure);
-        if (code < 0 || is_over)
-            return code;
+        if (n > 0)
+            code = run_speculation_next(speculation, generated->list[n - 1],
+                                        n_limit < 0 ? UINT64_MAX : (uint64_t)n_limit - n, failure);
+        if (code == 0)
+            code = next_token(generation, &is_over, failure);
     }
+    return code;
 }
 
 int run_generate(struct run_generation *generation, struct run_failure *failure)

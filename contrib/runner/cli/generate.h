@@ -20,13 +20,11 @@ struct run_generation {
     struct run_sampler *sampler;
     struct run_speculation speculation;
     struct run_output output;
-    int32_t end_token;        /* a further token that ends the text, or RUN_NO_TOKEN */
-    struct run_ids forbidden; /* tokens that are never chosen */
+    int32_t end_token; /* a further token that ends the text, or RUN_NO_TOKEN */
 
     /* The results. */
     struct run_ids generated;
     enum run_ending ending;
-    int32_t unfed; /* the last token, if it is text that was not fed yet; else RUN_NO_TOKEN */
     size_t n_prompt, n_generated;             /* tokens, of all calls */
     double prompt_seconds, generated_seconds; /* computing them */
 };
@@ -37,14 +35,15 @@ int run_generation_open(struct run_session *session, struct run_generation *gene
 void run_generation_close(struct run_generation *generation);
 
 /*
- * Feed a prompt, with a progress line on a terminal; prints its tokens if the options say so.
- * Returns 0; -ERANGE if the prompt does not fit the context, and then nothing was fed; -EINTR after
- * a deferred interrupt, with the ending set; or another negative errno.
+ * Feed a text, of which the engine keeps what it has seen already, with a progress line on a
+ * terminal; prints the tokens fed if the options say so. Returns 0; -ERANGE if the text does not
+ * fit the context, and then nothing was fed; -EINTR after a deferred interrupt, with the ending
+ * set; or another negative errno.
  */
-int run_generation_feed(struct run_generation *generation, const struct run_ids *prompt,
+int run_generation_feed(struct run_generation *generation, const struct run_ids *text,
                         struct run_failure *failure);
 
-/* Generate after the fed prompt until one of the endings. Returns 0 or a negative errno. */
+/* Generate after the fed text until one of the endings. Returns 0 or a negative errno. */
 int run_generate(struct run_generation *generation, struct run_failure *failure);
 
 /* The word for an ending in JSON. */

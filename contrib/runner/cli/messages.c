@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static bool is_one_place; /* what goes to stdout and to stderr appears together */
@@ -62,4 +63,12 @@ void run_message_progress(const char *format, ...)
     vfprintf(stderr, format, arguments);
     va_end(arguments);
     fflush(stderr);
+}
+
+double run_seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }

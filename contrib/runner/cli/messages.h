@@ -15,6 +15,9 @@ void run_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
  */
 void run_message_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Seconds of a monotonic clock. */
+double run_seconds(void);
+
 /* Append a word to a list in a message, after `between` unless it is the first; truncates. */
 void run_list_add(char *list, size_t list_bytes, const char *between, const char *word);
 

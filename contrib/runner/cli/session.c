@@ -33,6 +33,10 @@
 /* The default context, unless the model was trained for less. */
 #define USUAL_CONTEXT 4096
 
+/* Seconds before the progress of a prompt is shown, and between two updates. */
+#define PROGRESS_DELAY    1.0
+#define PROGRESS_INTERVAL 0.1
+
 /* Number of unused tensors that are named. */
 #define NAMES_SHOWN 3
 
@@ -210,6 +214,21 @@ static bool is_text_generated(const struct run_options *options)
     return options->task == RUN_TASK_GENERATE || options->task == RUN_TASK_CHAT;
 }
 
+/* An on_layer of the engine. */
+static void draw_progress(void *user, uint32_t layer, uint32_t n_layers)
+{
+    struct run_prompt_progress *progress = user;
+    const double now = run_seconds();
+
+    if (progress->n_total <= 1 || now < progress->next)
+        return;
+    progress->next = now + PROGRESS_INTERVAL;
+    progress->is_drawn = true;
+    run_message_progress("prompt: %zu of %zu tokens",
+                         progress->n_done + progress->n_batch * layer / n_layers,
+                         progress->n_total);
+}
+
 static int open_engine(struct run_session *session, uint32_t n_context, struct run_failure *failure)
 {
     const struct run_options *options = session->options;
@@ -219,7 +238,7 @@ static int open_engine(struct run_session *session, uint32_t n_context, struct r
         .can_rewind = is_text_generated(options) && options->n_drafts != 0,
         .has_nextn = is_text_generated(options) && options->n_drafts != 0 &&
                      options->draft_sources != 1U << RUN_DRAFT_LOOKUP,
-        .on_layer = run_progress_draw,
+        .on_layer = draw_progress,
         .user = &session->progress};
     int code = run_weights_open(session->tree.fd, session->is_tree_private, &session->tree.weights,
                                 failure);
@@ -394,14 +413,17 @@ int run_session_feed(struct run_session *session, const int32_t *tokens, size_t 
     int code = 0;
 
     /* A benchmark shows its own progress. */
-    run_progress_begin(&session->progress, session->options->task == RUN_TASK_BENCH ? 0 : n);
+    session->progress =
+        (struct run_prompt_progress){.next = run_seconds() + PROGRESS_DELAY,
+                                     .n_total = session->options->task == RUN_TASK_BENCH ? 0 : n};
     for (size_t at = 0; at < n && code == 0;) {
         const size_t n_left = n - at;
         const size_t n_now =
             n_left < session->options->n_batch ? n_left : session->options->n_batch;
         const bool is_last = n_now == n_left;
 
-        run_progress_batch(&session->progress, at, n_now);
+        session->progress.n_done = at;
+        session->progress.n_batch = n_now;
         if (run_signals_is_interrupted())
             code = run_fail(failure, -EINTR, "interrupted");
         else
@@ -410,23 +432,7 @@ int run_session_feed(struct run_session *session, const int32_t *tokens, size_t 
                                    is_last ? session->logits : NULL, failure);
         at += n_now;
     }
-    run_progress_end(&session->progress);
+    if (session->progress.is_drawn)
+        run_message_progress("%s", "");
     return code;
-}
-
-int run_session_encode(const struct run_session *session, const char *text, size_t length,
-                       bool is_special, struct run_ids *ids, struct run_failure *failure)
-{
-    const struct gguf_special_ids *special = run_tokenizer_special(session->tokenizer);
-    const unsigned flags = (session->options->adds_bos ? RUN_ENCODE_BOS_EOS : 0U) |
-                           (is_special ? RUN_ENCODE_SPECIAL : 0U);
-    const int code = run_tokenizer_encode(session->tokenizer, text, length, flags, ids, failure);
-
-    if (code < 0)
-        return code;
-    /* Generation continues the text. */
-    if (session->options->adds_bos && special->is_eos_added && ids->n > 0 &&
-        ids->list[ids->n - 1] == special->eos)
-        ids->n--;
-    return 0;
 }

@@ -4,11 +4,18 @@
 #include "contrib/runner/cli/line_editor.h"
 #include "contrib/runner/cli/read_ahead.h"
 #include "contrib/runner/cli/run_options.h"
-#include "contrib/runner/cli/run_progress.h"
 #include "contrib/runner/cli/task_files.h"
 #include "contrib/runner/engine/engine.h"
 #include "contrib/runner/tokenizer/tokenizer.h"
 #include "contrib/runner/tree/open_tree.h"
+
+/* The progress of a prompt, which a terminal shows once it has taken a second. */
+struct run_prompt_progress {
+    bool is_drawn;
+    double next;            /* run_seconds() at which the line is drawn again */
+    size_t n_total;         /* tokens to feed; at most 1: nothing is shown */
+    size_t n_done, n_batch; /* tokens before the current batch, and in it */
+};
 
 struct run_session {
     const struct run_options *options;
@@ -55,10 +62,3 @@ int run_session_complain(const struct run_session *session, int code,
  */
 int run_session_feed(struct run_session *session, const int32_t *tokens, size_t n,
                      struct run_failure *failure);
-
-/*
- * Encode a prompt. Adds the tokens that the model expects at the start of a text, but not at its
- * end.
- */
-int run_session_encode(const struct run_session *session, const char *text, size_t length,
-                       bool is_special, struct run_ids *ids, struct run_failure *failure);

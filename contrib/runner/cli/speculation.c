@@ -58,6 +58,7 @@ void run_speculation_begin(struct run_session *session, struct run_speculation *
 void run_speculation_free(struct run_speculation *speculation)
 {
     run_lookup_free(&speculation->lookup);
+    run_ids_free(&speculation->fed);
 }
 
 float *run_speculation_logits(const struct run_speculation *speculation)
@@ -72,9 +73,13 @@ static size_t drafts_left(const struct run_speculation *speculation)
     return speculation->n_tokens > 0 ? speculation->n_tokens - 1 - speculation->row : 0;
 }
 
-uint32_t run_speculation_n_past(const struct run_speculation *speculation)
+/* Note a token that the engine has seen. */
+static int note(struct run_speculation *speculation, int32_t token)
 {
-    return run_engine_n_past(speculation->session->engine) - (uint32_t)drafts_left(speculation);
+    if (speculation->drafts[RUN_DRAFT_LOOKUP].length.most > 0 &&
+        run_lookup_add(&speculation->lookup, token) < 0)
+        return -ENOMEM;
+    return run_ids_add(&speculation->fed, token);
 }
 
 /* Account for the last pass. Without drafts, it shows every source how long a token takes. */
@@ -95,8 +100,8 @@ static int end_pass(struct run_speculation *speculation, bool learns, struct run
     int code = 0;
 
     if (drafts_left(speculation) > 0)
-        code = run_engine_rewind(speculation->session->engine, run_speculation_n_past(speculation),
-                                 failure);
+        code =
+            run_engine_rewind(speculation->session->engine, (uint32_t)speculation->fed.n, failure);
     speculation->seconds += run_seconds() - started;
     if (learns && speculation->n_tokens > 0)
         learn(speculation);
@@ -104,49 +109,43 @@ static int end_pass(struct run_speculation *speculation, bool learns, struct run
     return code;
 }
 
-int run_speculation_rewind(struct run_speculation *speculation, uint32_t *n_past,
-                           struct run_failure *failure)
+int run_speculation_feed(struct run_speculation *speculation, const struct run_ids *text,
+                         size_t *n_kept, struct run_failure *failure)
 {
     struct run_engine *engine = speculation->session->engine;
-    const int code = end_pass(speculation, false, failure);
+    struct run_ids *fed = &speculation->fed;
+    int code = end_pass(speculation, false, failure);
+    size_t n = 0;
 
-    if (code < 0 || *n_past == run_engine_n_past(engine))
-        return code;
-    if (run_engine_keeps(engine, *n_past))
-        return run_engine_rewind(engine, *n_past, failure);
-    run_engine_reset(engine);
-    *n_past = 0;
-    return 0;
-}
-
-int run_speculation_feed(struct run_speculation *speculation, const struct run_ids *prompt,
-                         struct run_failure *failure)
-{
-    int code;
-
-    code = end_pass(speculation, false, failure);
-    if (code < 0)
-        return code;
-    code = run_session_feed(speculation->session, prompt->list, prompt->n, failure);
-    for (size_t i = 0;
-         code == 0 && speculation->drafts[RUN_DRAFT_LOOKUP].length.most > 0 && i < prompt->n; i++)
-        if (run_lookup_add(&speculation->lookup, prompt->list[i]) < 0)
-            code = run_fail_memory(failure);
+    while (n < fed->n && n + 1 < text->n && fed->list[n] == text->list[n])
+        n++;
+    if (code == 0 && n < fed->n && run_engine_keeps(engine, (uint32_t)n)) {
+        code = run_engine_rewind(engine, (uint32_t)n, failure);
+    } else if (code == 0 && n < fed->n) {
+        run_engine_reset(engine);
+        n = 0;
+    }
+    *n_kept = fed->n = n;
+    if (code == 0)
+        code = run_session_feed(speculation->session, text->list + n, text->n - n, failure);
+    for (; n < run_engine_n_past(engine) && n < text->n; n++)
+        if (note(speculation, text->list[n]) < 0)
+            return run_fail_memory(failure);
     return code;
 }
 
-/* Return the number of tokens that the source is to draft after the next token. */
+/* Return the number of tokens that the source is to draft after the last token. */
 static size_t choose_length(const struct run_speculation *speculation, enum run_draft_source source,
                             uint64_t n_left)
 {
     const struct run_session *session = speculation->session;
-    const uint64_t n_room = session->n_context - run_speculation_n_past(speculation);
+    const uint64_t n_room = session->n_context - speculation->fed.n;
     size_t n = run_draft_length_get(&speculation->drafts[source].length);
 
     if (n > n_left - 1)
         n = n_left - 1;
-    if (n > n_room - 1)
-        n = n_room - 1;
+    if (n > n_room)
+        n = n_room;
     return n;
 }
 
@@ -178,6 +177,8 @@ static int pass(struct run_speculation *speculation, int32_t token, uint64_t n_l
 
     code = end_pass(speculation, true, failure);
     started = run_seconds();
+    if (code == 0 && note(speculation, token) < 0)
+        code = run_fail_memory(failure);
     if (code == 0)
         code = make_drafts(speculation, token, n_left, &n_drafts, failure);
     if (code < 0)
@@ -185,8 +186,10 @@ static int pass(struct run_speculation *speculation, int32_t token, uint64_t n_l
     speculation->tokens[0] = token;
     code = run_engine_feed(session->engine, speculation->tokens, 1 + n_drafts, RUN_LOGITS_ALL,
                            session->logits, failure);
-    if (code < 0)
+    if (code < 0) {
+        speculation->fed.n--;
         return code;
+    }
     speculation->n_tokens = 1 + n_drafts;
     speculation->drafts[speculation->source].n_drafted += n_drafts;
     speculation->seconds = run_seconds() - started;
@@ -198,13 +201,10 @@ int run_speculation_next(struct run_speculation *speculation, int32_t token, uin
 {
     if (run_signals_is_interrupted())
         return run_fail(failure, -EINTR, "interrupted");
-    if (speculation->drafts[RUN_DRAFT_LOOKUP].length.most > 0 &&
-        run_lookup_add(&speculation->lookup, token) < 0)
-        return run_fail_memory(failure);
     if (drafts_left(speculation) > 0 && speculation->tokens[speculation->row + 1] == token) {
         speculation->row++;
         speculation->drafts[speculation->source].n_accepted++;
-        return 0;
+        return note(speculation, token) < 0 ? run_fail_memory(failure) : 0;
     }
     return pass(speculation, token, n_left, failure);
 }

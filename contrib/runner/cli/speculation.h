@@ -20,7 +20,8 @@ struct run_drafts {
 
 struct run_speculation {
     struct run_session *session;
-    struct run_lookup lookup; /* the text that was fed */
+    struct run_ids fed;       /* what the engine has seen, without drafts */
+    struct run_lookup lookup; /* all text that was ever fed */
     struct run_drafts drafts[RUN_N_DRAFT_SOURCES];
     enum run_draft_source source;        /* of the drafts of the last pass */
     int32_t tokens[1 + RUN_MOST_DRAFTS]; /* of the last pass: a token and its drafts */
@@ -39,16 +40,12 @@ void run_drafts_choose(struct run_session *session);
 void run_speculation_begin(struct run_session *session, struct run_speculation *speculation);
 void run_speculation_free(struct run_speculation *speculation);
 
-/* Feed a prompt, as run_session_feed() does, after the last token that was fed. */
-int run_speculation_feed(struct run_speculation *speculation, const struct run_ids *prompt,
-                         struct run_failure *failure);
-
 /*
- * Forget all but the first `*n_past` tokens that were fed, or all of them if the engine cannot;
- * then *n_past becomes 0. Returns 0 or -ENOMEM.
+ * Feed a text, of which the engine keeps the tokens that it has seen already, if it can; it forgets
+ * the others. Returns as run_session_feed() does; *n_kept is their number.
  */
-int run_speculation_rewind(struct run_speculation *speculation, uint32_t *n_past,
-                           struct run_failure *failure);
+int run_speculation_feed(struct run_speculation *speculation, const struct run_ids *text,
+                         size_t *n_kept, struct run_failure *failure);
 
 /*
  * Feed a token; run_speculation_logits() then returns the logits after it. `n_left` is the maximum
@@ -60,6 +57,3 @@ int run_speculation_next(struct run_speculation *speculation, int32_t token, uin
 
 /* Return the logits after the last token fed, n_vocab numbers. The caller may change them. */
 float *run_speculation_logits(const struct run_speculation *speculation);
-
-/* Return the number of tokens fed, without drafts. */
-uint32_t run_speculation_n_past(const struct run_speculation *speculation);

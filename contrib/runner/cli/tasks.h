@@ -1,8 +1,10 @@
 /* The tasks of ggufs-run. Each prints its errors and returns an exit status. */
 #pragma once
 
-#include "contrib/runner/cli/json_writer.h"
 #include "contrib/runner/cli/session.h"
+
+/* The exit status of a program ended by Ctrl-C. */
+#define RUN_STATUS_INTERRUPTED 130
 
 /* Generate text after a prompt. */
 int run_task_generate(struct run_session *session);

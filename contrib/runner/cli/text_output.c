@@ -67,6 +67,18 @@ int run_flush_stdout(struct run_failure *failure)
     return fflush(stdout) == 0 && !ferror(stdout) ? 0 : run_fail_stdout(failure, errno);
 }
 
+void run_print_json_string(const char *before, const char *bytes, size_t length)
+{
+    struct gguf_buffer json = {0};
+
+    fputs(before, stdout);
+    if (run_json_add_string(&json, bytes, length) == 0)
+        fwrite(json.bytes, 1, json.length, stdout);
+    else
+        fputs("null", stdout);
+    gguf_buffer_free(&json);
+}
+
 static int print(const char *bytes, size_t length, struct run_failure *failure)
 {
     const int code = write_text(bytes, length);

@@ -14,6 +14,9 @@ int run_fail_stdout(struct run_failure *failure, int error);
 /* Write what printf() and the like have buffered. Returns 0 or -EIO. */
 int run_flush_stdout(struct run_failure *failure);
 
+/* Print `before` and a string of JSON, or null if memory is too short. */
+void run_print_json_string(const char *before, const char *bytes, size_t length);
+
 /* Write a line break to stdout. Returns 0, or as run_output_token(). */
 int run_output_newline(struct run_failure *failure);
 

@@ -2,7 +2,6 @@
 #include "contrib/runner/chat/answer.h"
 
 #include <criterion/criterion.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define ROLE "{\"role\":\"assistant\",\"content\":"
@@ -18,15 +17,12 @@ static void expect(const char *jinja, const char *prompt, const char *text, cons
     const struct run_thought_marks *marks =
         run_thought_marks_find(jinja, prompt, strlen(prompt), &is_begun);
     struct run_answer answer;
-    char *json = NULL;
-    size_t length;
-    FILE *out = open_memstream(&json, &length);
+    struct gguf_buffer json = {0};
 
     cr_assert_eq(run_answer_parse(jinja, text, strlen(text), marks, is_begun, true, &answer), 0);
-    run_answer_print(&answer, "assistant", out);
-    cr_assert_eq(fclose(out), 0);
-    cr_expect_str_eq(json, expected, "%s: %s", text, json);
-    free(json);
+    cr_assert_eq(run_answer_add_json(&answer, "assistant", &json), 0);
+    cr_expect_str_eq(json.bytes, expected, "%s: %s", text, json.bytes);
+    gguf_buffer_free(&json);
     run_answer_free(&answer);
 }
 

@@ -53,7 +53,7 @@ static void expect(const struct run_conversation *conversation, const char *expe
     jinja_rendering_free(&rendering);
 }
 
-static void expect_end(const struct run_conversation *conversation, const char *expected)
+static void expect_end(struct run_conversation *conversation, const char *expected)
 {
     struct gguf_buffer end = {0};
     struct run_failure failure;
@@ -144,8 +144,9 @@ Test(run_conversation, messages)
 
 Test(run_conversation, arguments_of_calls)
 {
-    struct run_tool_call call = {(char *)"f", (char *)"{\"k\":1}"};
-    const struct run_answer answer = {.calls = &call, .n_calls = 1};
+    char call[] = "{\"type\":\"function\",\"function\":{\"name\":\"f\","
+                  "\"arguments\":\"{\\\"k\\\":1}\"}}";
+    const struct run_answer answer = {.calls = {.bytes = call}, .n_calls = 1};
     struct run_conversation object = begin("{{ messages[0].tool_calls[0].function.arguments.k }}");
     struct run_conversation text =
         begin("{{ 'x' + messages[0].tool_calls[0].function.arguments }}");

@@ -202,15 +202,22 @@ static uint32_t random_below(uint32_t n)
 static void expect_logits_after(int32_t token)
 {
     cr_assert_eq(run_engine_feed(plain, &token, 1, RUN_LOGITS_LAST, expected, &failure), 0);
-    cr_assert_eq(run_speculation_n_past(&speculation), run_engine_n_past(plain));
+    cr_assert_eq(speculation.fed.n, run_engine_n_past(plain));
     numbers_expect_same("logits", run_speculation_logits(&speculation), expected, N_VOCAB);
 }
 
 static void feed_prompt(const int32_t *tokens, size_t n)
 {
-    const struct run_ids prompt = {.list = (int32_t *)(uintptr_t)tokens, .n = n};
+    const size_t n_before = speculation.fed.n;
+    struct run_ids text = {0};
+    size_t n_kept;
 
-    cr_assert_eq(run_speculation_feed(&speculation, &prompt, &failure), 0);
+    for (size_t i = 0; i < n_before + n; i++)
+        run_ids_add(&text, i < n_before ? speculation.fed.list[i] : tokens[i - n_before]);
+    cr_assert_not(text.is_short);
+    cr_assert_eq(run_speculation_feed(&speculation, &text, &n_kept, &failure), 0);
+    cr_expect_eq(n_kept, n_before);
+    run_ids_free(&text);
     cr_assert_eq(run_engine_feed(plain, tokens, n - 1, RUN_LOGITS_NONE, NULL, &failure), 0);
     expect_logits_after(tokens[n - 1]);
 }
