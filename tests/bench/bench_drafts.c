@@ -83,7 +83,7 @@ int main(int argc, char **argv)
     if (run_options_parse(argc - 3, argv + 3, &options) < 0)
         return EX_USAGE;
     if (run_session_open(&options, (uint32_t)(prompt.n + text.n), &session) != EX_OK)
-        return run_session_close(&session, EX_SOFTWARE);
+        return EX_SOFTWARE;
     n_drafts = session.n_drafts;
     if (prompt.n > 1)
         check(&session, run_session_feed(&session, prompt.list, prompt.n - 1, &failure), &failure);
@@ -106,5 +106,6 @@ int main(int argc, char **argv)
     run_ids_free(&prompt);
     run_ids_free(&text);
     run_options_free(&options);
-    return run_session_close(&session, EX_OK);
+    run_session_close(&session);
+    return EX_OK;
 }

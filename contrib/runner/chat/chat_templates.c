@@ -8,9 +8,7 @@
 #define IF(role)       "{% if m.role == '" role "' %}"
 #define ELIF(role)     "{% elif m.role == '" role "' %}"
 
-static const struct {
-    const char *name, *jinja;
-} rows[] = {
+const struct run_chat_template run_chat_templates[] = {
     {"alpaca", MESSAGES(IF("user") "{{ '### Instruction:\\n' + m.content + '\\n\\n' }}" ELIF(
                    "assistant") "{{ '### Response:\\n' + m.content + eos_token + '\\n\\n' }}"
                                 "{% else %}{{ m.content + '\\n\\n' }}{% endif %}")
@@ -45,17 +43,14 @@ static const struct {
                                 "{% else %}{{ m.content + ' ' }}{% endif %}") ANSWER("ASSISTANT:")},
     {"zephyr", MESSAGES("{{ '<|' + m.role + '|>\\n' + m.content + eos_token + '\\n' }}")
                    ANSWER("{{ '<|assistant|>\\n' }}")},
+    {NULL, NULL},
 };
-
-const char *run_chat_template_name(size_t index)
-{
-    return index < sizeof rows / sizeof *rows ? rows[index].name : NULL;
-}
 
 const char *run_chat_template_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (strcmp(rows[i].name, name) == 0)
-            return rows[i].jinja;
-    return NULL;
+    const struct run_chat_template *row = run_chat_templates;
+
+    while (row->name && strcmp(row->name, name) != 0)
+        row++;
+    return row->jinja;
 }

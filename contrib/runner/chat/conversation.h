@@ -80,6 +80,12 @@ int run_conversation_render(const struct run_conversation *conversation,
 int run_conversation_find_end(struct run_conversation *conversation, struct gguf_buffer *end,
                               struct run_failure *failure);
 
-/* Return the template with that name, or NULL; and the name at an index, or NULL past the last. */
+/* Templates for models that have none. The last row has no name. */
+struct run_chat_template {
+    const char *name, *jinja;
+};
+
+extern const struct run_chat_template run_chat_templates[];
+
+/* Return the text of the template with that name, or NULL. */
 const char *run_chat_template_find(const char *name);
-const char *run_chat_template_name(size_t index);

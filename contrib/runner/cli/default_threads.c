@@ -12,14 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The most CPUs that are counted. */
-#define MAX_CPUS 8192
-
-/* CPUs by number. */
-struct cpus {
-    cpu_set_t sets[MAX_CPUS / CPU_SETSIZE];
-};
-
 /* Read the first line of a file that starts with `start`. Stores the rest of it. */
 static bool read_line(const char *path, const char *start, char *rest, size_t rest_bytes)
 {
@@ -47,7 +39,7 @@ static unsigned first_sibling(const char *root, unsigned cpu)
     snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list",
              root, cpu);
     return read_line(path, "", list, sizeof list) && sscanf(list, "%u", &first) == 1 &&
-                   first < MAX_CPUS
+                   first < CPU_SETSIZE
                ? first
                : cpu;
 }
@@ -55,15 +47,15 @@ static unsigned first_sibling(const char *root, unsigned cpu)
 /* Return the number of cores with a CPU on which this process may run, or of those online. */
 static unsigned count_cores(const char *root)
 {
-    struct cpus usable, first_siblings;
+    cpu_set_t usable, first_siblings;
 
-    memset(&first_siblings, 0, sizeof first_siblings);
-    if (sched_getaffinity(0, sizeof usable, usable.sets) != 0)
+    CPU_ZERO(&first_siblings);
+    if (sched_getaffinity(0, sizeof usable, &usable) != 0)
         return (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
-    for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++)
-        if (CPU_ISSET_S(cpu, sizeof usable, usable.sets))
-            CPU_SET_S(first_sibling(root, cpu), sizeof first_siblings, first_siblings.sets);
-    return (unsigned)CPU_COUNT_S(sizeof first_siblings, first_siblings.sets);
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &usable))
+            CPU_SET(first_sibling(root, cpu), &first_siblings);
+    return (unsigned)CPU_COUNT(&first_siblings);
 }
 
 /* Return the CPUs that a control group may use on average, rounded up; UINT_MAX: no limit. */
@@ -84,17 +76,16 @@ static unsigned group_limit(const char *root, const char *group)
 static unsigned smallest_limit(const char *root)
 {
     char path[PATH_MAX], group[PATH_MAX];
-    unsigned smallest;
-    char *slash;
+    unsigned smallest = UINT_MAX;
+    char *end;
 
     snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
     if (!read_line(path, "0::", group, sizeof group))
         return UINT_MAX;
-    smallest = group_limit(root, group);
-    while ((slash = strrchr(group, '/')) != NULL) {
+    for (end = group + strlen(group); end; end = strrchr(group, '/')) {
         unsigned limit;
 
-        *slash = '\0';
+        *end = '\0';
         limit = group_limit(root, group);
         smallest = limit < smallest ? limit : smallest;
     }

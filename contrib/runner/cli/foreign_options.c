@@ -1,7 +1,11 @@
 #include "contrib/runner/cli/foreign_options.h"
 
-#include <stdbool.h>
+#include "contrib/runner/cli/messages.h"
+#include "contrib/runner/cli/run_options.h"
+
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Names from llama.cpp's common/arg.cpp. */
 const struct run_foreign_option run_foreign_options[] = {
@@ -76,24 +80,44 @@ static bool is_among(const char *names, const char *name, size_t length)
     return false;
 }
 
+/* -ngl99 is -ngl with its value. */
+static size_t name_length(const char *word)
+{
+    return strcspn(word, word[0] == '-' && word[1] == '-' ? "=" : "=0123456789");
+}
+
 const struct run_foreign_option *run_foreign_option_find(const char *word)
 {
-    /* -ngl99 is -ngl with its value. */
-    const size_t length = strcspn(word, word[0] == '-' && word[1] == '-' ? "=" : "=0123456789");
-
     for (size_t i = 0; i < run_foreign_option_count; i++)
-        if (is_among(run_foreign_options[i].names, word, length))
+        if (is_among(run_foreign_options[i].names, word, name_length(word)))
             return &run_foreign_options[i];
     return NULL;
 }
 
-bool run_foreign_option_has_value(const struct run_foreign_option *option, const char *word,
-                                  const char *next)
+int run_foreign_option_take(void *target, int argc, char **argv, int i)
 {
     static const char switches[] = "on off auto 1 0 true false enabled disabled";
+    struct run_options *options = target;
+    const char *word = argv[i], *next = i + 1 < argc ? argv[i + 1] : NULL;
+    const struct run_foreign_option *foreign = run_foreign_option_find(word);
+    bool has_value;
 
-    if (!next || word[strcspn(word, word[1] == '-' ? "=" : "=0123456789")] != '\0')
-        return false;
-    return option->value == RUN_FOREIGN_VALUE ||
-           (option->value == RUN_FOREIGN_ON_OFF && is_among(switches, next, strlen(next)));
+    if (!foreign)
+        return 0;
+    if (foreign->value == RUN_FOREIGN_REFUSED) {
+        run_message("%.*s: %s", (int)strcspn(word, "="), word, foreign->hint);
+        return -EINVAL;
+    }
+    has_value = next && word[name_length(word)] == '\0' &&
+                (foreign->value == RUN_FOREIGN_VALUE ||
+                 (foreign->value == RUN_FOREIGN_ON_OFF && is_among(switches, next, strlen(next))));
+    if (has_value && access(next, F_OK) == 0) { /* would be MODEL, with the value forgotten */
+        run_message("%s takes a value, but %s is a file or directory; leave %s out, it changes "
+                    "nothing here",
+                    word, next, word);
+        return -EINVAL;
+    }
+    if (gguf_texts_add(&options->unused, word) < 0)
+        return -ENOMEM;
+    return has_value ? 2 : 1;
 }

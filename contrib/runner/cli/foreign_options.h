@@ -1,7 +1,6 @@
 /* Options of other runners, mainly llama.cpp's llama-cli, that ggufs-run lacks. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 enum run_foreign_value {
@@ -24,6 +23,5 @@ extern const size_t run_foreign_option_count;
 /* Return the row for a word of the command line, "NAME" or "NAME=VALUE", or NULL. */
 const struct run_foreign_option *run_foreign_option_find(const char *word);
 
-/* Return true if the option in `word` has its value in the next word, which may be NULL. */
-bool run_foreign_option_has_value(const struct run_foreign_option *option, const char *word,
-                                  const char *next);
+/* Handle a word of ggufs-run's command line: see take_foreign of struct gguf_option_table. */
+int run_foreign_option_take(void *options, int argc, char **argv, int i);

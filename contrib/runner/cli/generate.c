@@ -152,19 +152,6 @@ int run_generate(struct run_generation *generation, struct run_failure *failure)
     return code;
 }
 
-const char *run_ending_name(enum run_ending ending)
-{
-    static const char *const names[] = {
-        [RUN_ENDING_TOKEN] = "end",
-        [RUN_ENDING_LENGTH] = "length",
-        [RUN_ENDING_STOP] = "stop",
-        [RUN_ENDING_CONTEXT] = "context",
-        [RUN_ENDING_INTERRUPT] = "interrupted",
-    };
-
-    return names[ending];
-}
-
 static void report_part(const char *name, size_t n_tokens, double seconds)
 {
     run_message("%s  %9.3f s, %5zu tokens, %9.2f tokens/s", name, seconds, n_tokens,

@@ -46,8 +46,5 @@ int run_generation_feed(struct run_generation *generation, const struct run_ids 
 /* Generate after the fed text until one of the endings. Returns 0 or a negative errno. */
 int run_generate(struct run_generation *generation, struct run_failure *failure);
 
-/* The word for an ending in JSON. */
-const char *run_ending_name(enum run_ending ending);
-
 /* Print the times, and a message if the context was full. */
 void run_generation_report(const struct run_generation *generation);

@@ -4,13 +4,12 @@
 #include "gguf/models/kinds.h"
 
 #include <errno.h>
-#include <string.h>
 
 static struct gguf_string find_text(const struct run_metadata *metadata, const char *key)
 {
     const char *text = run_metadata_string(metadata, key);
 
-    return text ? (struct gguf_string){text, strlen(text)} : (struct gguf_string){0};
+    return gguf_string_of(text ? text : "");
 }
 
 /* Return the number that a key has, or 0. */
@@ -25,11 +24,10 @@ static uint32_t find_number(const struct run_metadata *metadata, const char *key
 static int see_name(void *context, const struct run_listed_names *names,
                     const struct run_listed_tensor *listed, struct run_failure *failure)
 {
-    const char *shown = *names->gguf_name != '\0' ? names->gguf_name : names->name;
-
     (void)listed;
     (void)failure;
-    gguf_kind_see(context, (struct gguf_string){shown, strlen(shown)});
+    gguf_kind_see(context,
+                  gguf_string_of(*names->gguf_name != '\0' ? names->gguf_name : names->name));
     return 0;
 }
 

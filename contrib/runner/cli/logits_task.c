@@ -42,6 +42,14 @@ static int read_tokens(const struct run_task_files *files, struct run_ids *ids,
     return code;
 }
 
+static int fail_output(const struct run_session *session, struct run_failure *failure)
+{
+    const char *name =
+        session->files.output == STDOUT_FILENO ? "standard output" : session->options->logits_file;
+
+    return run_fail_elsewhere(failure, -EIO, "cannot write to %s: %s", name, strerror(errno));
+}
+
 static int write_logits(struct run_session *session, const struct run_ids *ids, FILE *file,
                         struct run_failure *failure)
 {
@@ -64,8 +72,7 @@ static int write_logits(struct run_session *session, const struct run_ids *ids, 
         }
         if (code == 0 &&
             fwrite(rows, sizeof *rows, n * session->n_vocab, file) != n * session->n_vocab)
-            code = run_fail_elsewhere(failure, -EIO, "%s: %s", session->options->logits_file,
-                                      strerror(errno));
+            code = fail_output(session, failure);
         at += n;
     }
     free(rows);
@@ -76,7 +83,6 @@ static int write_logits(struct run_session *session, const struct run_ids *ids, 
 static int write_output(struct run_session *session, const struct run_ids *ids,
                         struct run_failure *failure)
 {
-    const char *name = session->options->logits_file;
     const int fd = session->files.output;
     FILE *file = fd == STDOUT_FILENO ? stdout : fdopen(fd, "w");
     int code;
@@ -84,18 +90,17 @@ static int write_output(struct run_session *session, const struct run_ids *ids,
     if (!file)
         return run_fail_memory(failure);
     if (file != stdout && ftruncate(fd, 0) != 0 && errno != EINVAL) /* EINVAL: a device or pipe */
-        return run_fail_elsewhere(failure, -EIO, "%s: %s", name, strerror(errno));
+        return fail_output(session, failure);
     code = write_logits(session, ids, file, failure);
     if (fflush(file) != 0 && code == 0)
-        code = file == stdout ? run_fail_stdout(failure, errno)
-                              : run_fail_elsewhere(failure, -EIO, "%s: %s", name, strerror(errno));
+        code = fail_output(session, failure);
     if (file == stdout)
         return code;
     if (code < 0)
         (void)!ftruncate(fd, 0);
-    session->files.output = -1;
     if (fclose(file) != 0 && code == 0)
-        code = run_fail_elsewhere(failure, -EIO, "%s: %s", name, strerror(errno));
+        code = fail_output(session, failure);
+    session->files.output = -1;
     return code;
 }
 

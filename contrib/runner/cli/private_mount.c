@@ -84,7 +84,7 @@ static _Noreturn void run_server(char **arguments, pid_t parent, int messages,
     if (messages >= 0)
         dup2(messages, STDERR_FILENO);
     dup2(STDERR_FILENO, STDOUT_FILENO);
-    run_signals_unblock(signals);
+    sigprocmask(SIG_SETMASK, signals, NULL);
     become_ggufs(arguments);
     _exit(EX_UNAVAILABLE);
 }
@@ -149,6 +149,16 @@ static int open_tree_in(const char *folder)
     return fd;
 }
 
+/* Return true if one of the blocked signals has arrived. */
+static bool is_signal_pending(void)
+{
+    sigset_t pending, ends;
+
+    run_signals_that_end(&ends);
+    return sigpending(&pending) == 0 && sigandset(&pending, &pending, &ends) == 0 &&
+           !sigisemptyset(&pending);
+}
+
 /* Wait until the tree is mounted, ggufs ends, or a signal is pending. Returns an exit status. */
 static int wait_for_tree(const char *folder, pid_t server, int *tree_fd)
 {
@@ -158,7 +168,7 @@ static int wait_for_tree(const char *folder, pid_t server, int *tree_fd)
         if (waitpid(server, &status, WNOHANG) == server) {
             result = WIFEXITED(status) && WEXITSTATUS(status) != EX_OK ? WEXITSTATUS(status)
                                                                        : EX_SOFTWARE;
-        } else if (run_signals_are_pending()) {
+        } else if (is_signal_pending()) {
             kill(server, SIGTERM);
             waitpid(server, NULL, 0);
             result = EX_OSERR;
@@ -230,17 +240,18 @@ static int mount_in(const char *model, const struct gguf_texts *options, char *f
 int run_private_mount_open(const char *model, const struct gguf_texts *options, int *tree_fd)
 {
     char *folder;
-    sigset_t signals;
+    sigset_t ends, signals;
     int status;
 
     *tree_fd = -1;
-    run_signals_block(&signals);
+    run_signals_that_end(&ends);
+    sigprocmask(SIG_BLOCK, &ends, &signals);
     folder = make_folder();
     if (folder)
         status = mount_in(model, options, folder, &signals, tree_fd);
     else
         status = fail("cannot make a directory to mount the model on; TMPDIR says where");
-    run_signals_unblock(&signals);
+    sigprocmask(SIG_SETMASK, &signals, NULL);
     free(folder);
     return status;
 }

@@ -64,30 +64,20 @@ static uint32_t count_tokens(const char *path)
  */
 static uint32_t context_of(const struct run_options *options)
 {
-    switch (options->task) {
-    case RUN_TASK_LOGITS:
-        return count_tokens(options->tokens_file);
-    case RUN_TASK_BENCH:
-        return options->bench_depth + options->bench_prompt + options->bench_predict;
-    default:
-        return 0;
-    }
+    return options->task == RUN_TASK_LOGITS
+               ? count_tokens(options->tokens_file)
+               : options->bench_depth + options->bench_prompt + options->bench_predict;
 }
 
 static int run_task(struct run_session *session)
 {
-    switch (session->options->task) {
-    case RUN_TASK_CHAT:
-        return run_task_chat(session);
-    case RUN_TASK_TOKENIZE:
-        return run_task_tokenize(session);
-    case RUN_TASK_LOGITS:
-        return run_task_logits(session);
-    case RUN_TASK_BENCH:
-        return run_task_bench(session);
-    default:
-        return run_task_generate(session);
-    }
+    static int (*const tasks[])(struct run_session *) = {
+        [RUN_TASK_GENERATE] = run_task_generate, [RUN_TASK_CHAT] = run_task_chat,
+        [RUN_TASK_TOKENIZE] = run_task_tokenize, [RUN_TASK_LOGITS] = run_task_logits,
+        [RUN_TASK_BENCH] = run_task_bench,
+    };
+
+    return tasks[session->options->task](session);
 }
 
 static int run(struct run_options *options)
@@ -104,7 +94,8 @@ static int run(struct run_options *options)
     status = run_session_open(options, context_of(options), &session);
     if (status == EX_OK)
         status = run_task(&session);
-    return run_session_close(&session, status);
+    run_session_close(&session);
+    return status;
 }
 
 /* See option_rows.h; words[0] is the index. */

@@ -161,32 +161,6 @@ static const struct gguf_option rows[] = {
 };
 /* clang-format on */
 
-static int take_foreign(void *target, int argc, char **argv, int i)
-{
-    struct run_options *options = target;
-    const struct run_foreign_option *foreign = run_foreign_option_find(argv[i]);
-    const size_t length = strcspn(argv[i], "=");
-    const char *next = i + 1 < argc ? argv[i + 1] : NULL;
-    bool has_value;
-
-    if (!foreign)
-        return 0;
-    if (foreign->value == RUN_FOREIGN_REFUSED) {
-        run_message("%.*s: %s", (int)length, argv[i], foreign->hint);
-        return -EINVAL;
-    }
-    has_value = run_foreign_option_has_value(foreign, argv[i], next);
-    if (has_value && access(next, F_OK) == 0) { /* would be MODEL, with the value forgotten */
-        run_message("%s takes a value, but %s is a file or directory; leave %s out, it changes "
-                    "nothing here",
-                    argv[i], next, argv[i]);
-        return -EINVAL;
-    }
-    if (gguf_texts_add(&options->unused, argv[i]) < 0)
-        return -ENOMEM;
-    return has_value ? 2 : 1;
-}
-
 const struct gguf_option_table run_command_line = {
     .program = "ggufs-run",
     .rows = rows,
@@ -200,7 +174,7 @@ const struct gguf_option_table run_command_line = {
     .command_offset = offsetof(struct run_options, task),
     .final_commands = BIT(RUN_TASK_HELP) | BIT(RUN_TASK_VERSION),
     .print_error = run_message,
-    .take_foreign = take_foreign,
+    .take_foreign = run_foreign_option_take,
 };
 
 static int refuse(const char *what)
@@ -250,8 +224,8 @@ static int assign_words(struct run_options *options)
 void run_options_list_templates(char *names, size_t capacity)
 {
     names[0] = '\0';
-    for (size_t i = 0; run_chat_template_name(i); i++)
-        run_list_add(names, capacity, ", ", run_chat_template_name(i));
+    for (const struct run_chat_template *row = run_chat_templates; row->name; row++)
+        run_list_add(names, capacity, ", ", row->name);
 }
 
 static int check_template(const char *template)

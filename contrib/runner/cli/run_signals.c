@@ -69,7 +69,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
 }
 
 /* SIGQUIT keeps its default action. */
-static void end_signals(sigset_t *signals)
+void run_signals_that_end(sigset_t *signals)
 {
     sigemptyset(signals);
     sigaddset(signals, SIGINT);
@@ -83,7 +83,7 @@ void run_signals_start(void)
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction action = {.sa_handler = on_end};
 
-    end_signals(&action.sa_mask);
+    run_signals_that_end(&action.sa_mask);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         struct sigaction before;
 
@@ -93,7 +93,7 @@ void run_signals_start(void)
     }
     signal(SIGCHLD, SIG_DFL); /* if it were ignored, waitpid() would not work */
     action = (struct sigaction){.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
-    end_signals(&action.sa_mask);
+    run_signals_that_end(&action.sa_mask);
     sigaction(SIGBUS, &action, NULL);
 }
 
@@ -115,28 +115,6 @@ void run_signals_clear_interrupt(void)
 void run_signals_keep_terminal(void)
 {
     is_terminal_kept = tcgetattr(STDIN_FILENO, &terminal) == 0;
-}
-
-void run_signals_block(sigset_t *before)
-{
-    sigset_t signals;
-
-    end_signals(&signals);
-    sigprocmask(SIG_BLOCK, &signals, before);
-}
-
-void run_signals_unblock(const sigset_t *before)
-{
-    sigprocmask(SIG_SETMASK, before, NULL);
-}
-
-bool run_signals_are_pending(void)
-{
-    sigset_t pending, signals;
-
-    end_signals(&signals);
-    return sigpending(&pending) == 0 && sigandset(&pending, &pending, &signals) == 0 &&
-           !sigisemptyset(&pending);
 }
 
 void run_signals_watch(const struct run_weights *weights, const char *model)

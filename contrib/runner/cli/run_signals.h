@@ -30,15 +30,8 @@ void run_signals_clear_interrupt(void);
  */
 void run_signals_keep_terminal(void);
 
-/*
- * Block the signals that end the program. Stores the previous mask in `before`, for
- * run_signals_unblock().
- */
-void run_signals_block(sigset_t *before);
-void run_signals_unblock(const sigset_t *before);
-
-/* Return true if one of the blocked signals has arrived. */
-bool run_signals_are_pending(void);
+/* Fill in the signals that end the program. */
+void run_signals_that_end(sigset_t *signals);
 
 /* Set the weights whose mappings may fault, and the model's path for the message; or NULL. */
 void run_signals_watch(const struct run_weights *weights, const char *model);

@@ -147,16 +147,6 @@ static int find_tree(struct run_session *session)
     return status;
 }
 
-static bool needs_engine(enum run_task task)
-{
-    return task != RUN_TASK_TOKENIZE;
-}
-
-static bool needs_tokenizer(enum run_task task)
-{
-    return task != RUN_TASK_LOGITS && task != RUN_TASK_BENCH;
-}
-
 static void list_architectures(const char *unknown)
 {
     struct gguf_buffer names = {0};
@@ -332,11 +322,12 @@ static int load(struct run_session *session, uint32_t n_context, struct run_fail
     const enum run_task task = session->options->task;
     int code = run_metadata_open(session->tree.fd, &session->tree.metadata, failure);
 
-    if (code == 0 && needs_engine(task))
+    if (code == 0 && task != RUN_TASK_TOKENIZE)
         code = open_engine(session, n_context, failure);
     if (code == 0)
-        code = needs_tokenizer(task) ? open_tokenizer(session, failure)
-                                     : check_vocabulary(session, failure);
+        code = task == RUN_TASK_LOGITS || task == RUN_TASK_BENCH
+                   ? check_vocabulary(session, failure)
+                   : open_tokenizer(session, failure);
     if (code == 0)
         session->chat_template =
             run_metadata_string(session->tree.metadata, "tokenizer.chat_template");
@@ -388,12 +379,12 @@ int run_session_open(const struct run_options *options, uint32_t n_context,
     if (session->tree.metadata && run_kind_explain(&session->tree, code, &failure))
         return run_session_complain(session, -ENOTSUP, &failure);
     status = run_session_complain(session, code, &failure);
-    if (code == -ENOTSUP && session->tree.metadata && needs_engine(options->task))
+    if (code == -ENOTSUP && session->tree.metadata && options->task != RUN_TASK_TOKENIZE)
         list_architectures(run_metadata_architecture(session->tree.metadata));
     return status;
 }
 
-int run_session_close(struct run_session *session, int status)
+void run_session_close(struct run_session *session)
 {
     run_read_ahead_end(&session->read_ahead);
     run_thread_pool_end();
@@ -404,7 +395,6 @@ int run_session_close(struct run_session *session, int status)
     run_tree_close(&session->tree);
     run_task_files_close(&session->files);
     run_line_editor_close(session->editor);
-    return status;
 }
 
 int run_session_feed(struct run_session *session, const int32_t *tokens, size_t n,

@@ -46,11 +46,8 @@ struct run_session {
 int run_session_open(const struct run_options *options, uint32_t n_context,
                      struct run_session *session);
 
-/*
- * Close everything and unmount. Returns `status`; if that is 0 and something could not be removed,
- * prints that and returns another exit status.
- */
-int run_session_close(struct run_session *session, int status);
+/* Close everything, which ends a private mount. */
+void run_session_close(struct run_session *session);
 
 /* Print the failure and return the exit status for `code`, a negative errno. */
 int run_session_complain(const struct run_session *session, int code,

@@ -56,7 +56,7 @@ static int write_text(const char *bytes, size_t length)
     return code;
 }
 
-int run_fail_stdout(struct run_failure *failure, int error)
+static int fail_stdout(struct run_failure *failure, int error)
 {
     return run_fail_elsewhere(failure, -EIO, "cannot write to standard output: %s",
                               strerror(error));
@@ -64,7 +64,7 @@ int run_fail_stdout(struct run_failure *failure, int error)
 
 int run_flush_stdout(struct run_failure *failure)
 {
-    return fflush(stdout) == 0 && !ferror(stdout) ? 0 : run_fail_stdout(failure, errno);
+    return fflush(stdout) == 0 && !ferror(stdout) ? 0 : fail_stdout(failure, errno);
 }
 
 void run_print_json_string(const char *before, const char *bytes, size_t length)
@@ -86,8 +86,7 @@ static int print(const char *bytes, size_t length, struct run_failure *failure)
     if (code == 0)
         return 0;
     /* Returns -EINTR if Ctrl-C was pressed while a pipe was full. */
-    return code == -EINTR ? run_fail(failure, -EINTR, "interrupted")
-                          : run_fail_stdout(failure, -code);
+    return code == -EINTR ? run_fail(failure, -EINTR, "interrupted") : fail_stdout(failure, -code);
 }
 
 int run_output_newline(struct run_failure *failure)

@@ -8,9 +8,6 @@
 #include "contrib/runner/tokenizer/tokenizer.h"
 #include "gguf/support/arrays.h"
 
-/* Fill in the failure of a write to stdout with `error`, an errno. Returns -EIO. */
-int run_fail_stdout(struct run_failure *failure, int error);
-
 /* Write what printf() and the like have buffered. Returns 0 or -EIO. */
 int run_flush_stdout(struct run_failure *failure);
 

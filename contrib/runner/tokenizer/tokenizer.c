@@ -113,10 +113,8 @@ static int collect_tokens(struct run_tokenizer *tokenizer)
         uint32_t length;
         const char *text = run_vocabulary_text(vocabulary, id, &length);
 
-        if (is_user && length <= MAX_ADDED_BYTES)
-            code = run_prefix_trie_add(&tokenizer->user_tokens, text, length, (int32_t)id);
-        if (code == 0 && (is_user || is_control) && length <= MAX_ADDED_BYTES)
-            code = run_prefix_trie_add(&tokenizer->control_tokens, text, length, (int32_t)id);
+        if ((is_user || is_control) && length <= MAX_ADDED_BYTES)
+            code = run_prefix_trie_add(&tokenizer->added, text, length, (int32_t)id);
         if (code < 0 || is_control || tokenizer->kind->search == RUN_SEARCH_NOTHING ||
             (vocabulary->scores &&
              (vocabulary->types[id] == GGUF_TOKEN_BYTE || !(vocabulary->scores[id] > NO_SCORE))))
@@ -127,8 +125,7 @@ static int collect_tokens(struct run_tokenizer *tokenizer)
         }
         code = run_prefix_trie_add(&tokenizer->tokens, text, length, (int32_t)id);
     }
-    run_prefix_trie_sort(&tokenizer->user_tokens);
-    run_prefix_trie_sort(&tokenizer->control_tokens);
+    run_prefix_trie_sort(&tokenizer->added);
     run_prefix_trie_sort(&tokenizer->tokens);
     return code;
 }
@@ -237,8 +234,7 @@ void run_tokenizer_close(struct run_tokenizer *tokenizer)
     if (!tokenizer)
         return;
     run_vocabulary_free(&tokenizer->vocabulary);
-    run_prefix_trie_free(&tokenizer->user_tokens);
-    run_prefix_trie_free(&tokenizer->control_tokens);
+    run_prefix_trie_free(&tokenizer->added);
     run_prefix_trie_free(&tokenizer->tokens);
     run_pre_tokenizer_close(&tokenizer->splitter);
     free(tokenizer->merges.slots);
@@ -349,38 +345,23 @@ struct input {
     size_t n_spans;
 };
 
-/* Find the longest added token at an offset, or NULL. A control token must end by `end`. */
-static const struct run_prefix *added_at(const struct run_tokenizer *tokenizer,
-                                         const struct input *input, size_t at, size_t end)
-{
-    const char *text = input->text + at;
-    const struct run_prefix *user =
-        run_prefix_trie_longest(&tokenizer->user_tokens, text, input->length - at, NULL);
-    const struct run_prefix *control =
-        end > at ? run_prefix_trie_longest(&tokenizer->control_tokens, text, end - at, NULL) : NULL;
-
-    return control && !(user && user->length > control->length) ? control : user;
-}
-
 static struct found find_added(const struct run_tokenizer *tokenizer, const struct input *input,
                                size_t from)
 {
-    const uint32_t *firsts =
-        (input->is_special ? &tokenizer->control_tokens : &tokenizer->user_tokens)->firsts;
     size_t i = 0;
 
     for (size_t at = from; at < input->length; at++) {
-        const unsigned char byte = (unsigned char)input->text[at];
-        const struct run_prefix *token;
-        size_t end = input->is_special ? input->length : at;
+        const struct run_prefix *token =
+            run_prefix_trie_longest(&tokenizer->added, input->text + at, input->length - at, NULL);
+        size_t end = input->is_special ? input->length : at; /* of a control token */
 
-        if (firsts[byte] == firsts[byte + 1])
-            continue;
         while (i < input->n_spans && input->spans[i].end <= at)
             i++;
-        if (i < input->n_spans)
+        if (i < input->n_spans && input->spans[i].start < end)
             end = input->spans[i].start;
-        token = added_at(tokenizer, input, at, end);
+        while (token && at + token->length > end &&
+               run_vocabulary_is_control(&tokenizer->vocabulary, (uint32_t)token->id))
+            token = run_prefix_trie_shorter(&tokenizer->added, token);
         if (token)
             return (struct found){token->id, at, at + token->length};
     }

@@ -44,13 +44,11 @@ struct run_tokenizer {
     struct run_vocabulary vocabulary;
     struct gguf_special_ids special;
     bool is_space_added;
-    run_token_decoder *decode;          /* NULL: the bytes are the text */
-    char *pieces;                       /* texts of all tokens, concatenated */
-    uint32_t *piece_starts;             /* n + 1 offsets in `pieces` */
-    uint8_t *marks;                     /* one enum run_token_mark set per token */
-    struct run_prefix_trie user_tokens; /* added tokens matched in any text */
-    /* user_tokens, and the tokens matched only with RUN_ENCODE_SPECIAL */
-    struct run_prefix_trie control_tokens;
+    run_token_decoder *decode;    /* NULL: the bytes are the text */
+    char *pieces;                 /* texts of all tokens, concatenated */
+    uint32_t *piece_starts;       /* n + 1 offsets in `pieces` */
+    uint8_t *marks;               /* one enum run_token_mark set per token */
+    struct run_prefix_trie added; /* control tokens and USER_DEFINED ones */
     char note[RUN_NOTE_BYTES];
 
     /* Parts that a kind may have. */

@@ -24,7 +24,6 @@ COVERED_BY = {
     "contrib/runner/cli/task_files.c": "test_runner/test_every_command_checks_its_output",
     "contrib/runner/cli/text_output.c": "test_runner_ends/test_interrupt_while_nobody_reads",
     "contrib/runner/cli/text_task.c": "test_runner",
-    "contrib/runner/cli/tokenize_task.c": "test_runner_machine/test_tokenize_vocabularies",
     "fs/command/arguments.c": "test_no_mount/test_order_of_arguments",
     "fs/command/cat.c": "test_no_mount/test_several_files",
     "fs/command/check.c": "test_check",

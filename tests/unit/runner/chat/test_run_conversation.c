@@ -102,13 +102,13 @@ Test(run_conversation, named_templates)
 {
     size_t n = 0;
 
-    while (run_chat_template_name(n))
+    while (run_chat_templates[n].name)
         n++;
     cr_assert_eq(n, sizeof forms / sizeof *forms);
     for (size_t i = 0; i < n; i++) {
         struct run_conversation conversation;
 
-        cr_assert_str_eq(run_chat_template_name(i), forms[i].name);
+        cr_assert_str_eq(run_chat_templates[i].name, forms[i].name);
         conversation = begin(run_chat_template_find(forms[i].name));
         say(&conversation, "user", "U");
         say(&conversation, "assistant", "A");

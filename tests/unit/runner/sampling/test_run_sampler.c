@@ -1,5 +1,4 @@
 #include "contrib/runner/sampling/sampler.h"
-#include "contrib/runner/sampling/xoshiro.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
