@@ -1,7 +1,10 @@
 /*
- * A model made of tensors of other models. No tensor data are copied: a tensor of one stored piece
- * lies in the file of its origin, and all others in a source that reads, decodes or encodes what is
- * asked for.
+ * A model made of tensors of other models. It is put together as a list of items, tensors that
+ * consist of pieces of stored ones. No tensor data are copied: a tensor of one stored piece lies in
+ * the file of its origin, and all others in a source that reads, decodes or encodes what is asked
+ * for.
+ *
+ * After the first failure, the functions do nothing.
  */
 #pragma once
 
@@ -10,54 +13,110 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct gguf_composition;
+/* All pieces of a model; more than any needs. */
+#define GGUF_MAX_PIECES ((size_t)1 << 22)
 
-/* A range of the elements of a stored tensor, as data of a type; or bytes in memory. */
+/* A range of the elements of a stored tensor; or bytes in memory. */
 struct gguf_piece {
-    /* type: NULL, or the tensor's own, for the data as stored; model: NULL for `bytes`. */
-    struct gguf_elements of;
+    struct gguf_elements of;    /* the type is the new tensor's; model: NULL for `bytes` */
     uint64_t first, n_elements; /* whole blocks of both types; whole rows if they have headers */
-    const void *bytes;          /* n_elements of the new tensor's type, kept by the caller */
+    const void *bytes;          /* all data of the new tensor, in its type; kept by the caller */
+};
+
+/* A tensor of the new model. */
+struct gguf_item {
+    struct gguf_tensor like; /* its name, type and dimensions */
+    bool is_dropped;
+    size_t first_piece, end_piece; /* in the composition */
+};
+
+struct gguf_composition {
+    const struct gguf_model *base;
+    struct gguf_model *model; /* the new one: its keys, which may be changed, and memory */
+    struct gguf_item *items;
+    size_t n_items, items_room;
+    struct gguf_piece *pieces;
+    size_t n_pieces, pieces_room;
+    bool is_changed; /* a key or an item differs from the base */
+    int result;      /* 0 or a negative errno */
+    struct gguf_report *report;
+    const struct gguf_model **origins; /* in the order of their files in the new model */
+    size_t n_origins, origins_room;
 };
 
 /*
- * Begin a model with a copy of the keys of `base`. The models of all pieces must live as long as
- * the new one. Returns NULL if out of memory. Free it with gguf_compose_free() or end it with
- * gguf_compose_finish().
+ * Begin a model with a copy of the keys of `base` and without items. The models of all pieces must
+ * live as long as the new one. End it with gguf_compose_end(), also after a failure.
  */
-struct gguf_composition *gguf_compose_begin(const struct gguf_model *base);
-
-/*
- * Return the model so far. Its keys may be changed, and gguf_model_alloc() gives memory for `bytes`
- * of pieces, names and values.
- */
-struct gguf_model *gguf_compose_model(struct gguf_composition *composition);
-
-/*
- * Add a tensor with the name (which is kept by the caller), type and dimensions of `like`; other
- * members do not count. Its pieces follow it, from its first element on. All functions return 0, or
- * a negative errno with the reason in `report`.
- */
-int gguf_compose_tensor(struct gguf_composition *composition, const struct gguf_tensor *like,
-                        struct gguf_report *report);
-int gguf_compose_piece(struct gguf_composition *composition, const struct gguf_piece *piece,
-                       struct gguf_report *report);
-
-/* Add a tensor as it is, under another name. */
-int gguf_compose_whole(struct gguf_composition *composition, const struct gguf_model *model,
-                       const struct gguf_tensor *tensor, struct gguf_string name,
-                       struct gguf_report *report);
-
-/* Let the finished model close `model` with itself. Returns 0 or -ENOMEM. */
-int gguf_compose_own(struct gguf_composition *composition, struct gguf_model *model);
-
-/*
- * Validate the model; the composition ends, also on failure, when *model is NULL and owned models
- * are still the caller's. Free the model with gguf_close(). Its `files` begin with those of its
- * origins.
- */
-int gguf_compose_finish(struct gguf_composition *composition, struct gguf_model **model,
+void gguf_compose_begin(struct gguf_composition *made, const struct gguf_model *base,
                         struct gguf_report *report);
 
-/* Does nothing if it is NULL. */
-void gguf_compose_free(struct gguf_composition *composition);
+/*
+ * Make the model, validate it, and end the composition. *model is NULL unless the result is 0; free
+ * it with gguf_close(). Its `files` begin with those of its origins. Returns made->result or the
+ * error of making it, which is reported.
+ */
+int gguf_compose_end(struct gguf_composition *made, struct gguf_model **model);
+
+/* End the composition without a model. */
+void gguf_compose_drop(struct gguf_composition *made);
+
+void gguf_compose_fail(struct gguf_composition *made, struct gguf_place place, const char *format,
+                       ...) __attribute__((format(printf, 3, 4)));
+
+/* ---- items ---- */
+
+/* Return a name in memory of the new model. A name that llama.cpp does not take is an error. */
+struct gguf_string gguf_compose_name(struct gguf_composition *made, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The place of a tensor that is made. */
+static inline struct gguf_place gguf_place_of(const struct gguf_item *item)
+{
+    return gguf_at_tensor(item->like.name, GGUF_NO_OFFSET);
+}
+
+/* Return an item with the type and dimensions of `like` and without pieces. */
+struct gguf_item gguf_begin_item(const struct gguf_composition *made,
+                                 const struct gguf_tensor *like, struct gguf_string name);
+
+/* Return an item that is a stored tensor. */
+struct gguf_item gguf_whole_item(struct gguf_composition *made, const struct gguf_model *model,
+                                 const struct gguf_tensor *tensor, struct gguf_string name);
+
+/* Append a piece to an item. No other item may have been begun after it. */
+void gguf_append_piece(struct gguf_composition *made, struct gguf_item *item,
+                       const struct gguf_piece *piece);
+
+/* Insert an item. Pointers to items are then invalid. */
+void gguf_insert_item(struct gguf_composition *made, size_t index, struct gguf_item item);
+
+/* Append all tensors of a model, under their names in GGUF. */
+void gguf_append_items(struct gguf_composition *made, const struct gguf_model *model);
+
+void gguf_remove_dropped(struct gguf_composition *made);
+
+/* Return the index of the item with a name, or n_items. */
+size_t gguf_find_item(const struct gguf_composition *made, struct gguf_string name);
+
+/* Return the stored tensor that the item begins with, or NULL. */
+const struct gguf_elements *gguf_origin_of(const struct gguf_composition *made,
+                                           const struct gguf_item *item);
+
+/* ---- rows: what follows one another in a dimension `axis` ---- */
+
+/* Return an item without rows, else like `from`. */
+struct gguf_item gguf_begin_rows(const struct gguf_composition *made, const struct gguf_item *from,
+                                 uint32_t axis, struct gguf_string name);
+
+/* Return the number of runs of rows: the product of the dimensions after the axis. */
+uint64_t gguf_count_runs(const struct gguf_item *item, uint32_t axis);
+
+/* Append rows of one run of an item. */
+void gguf_append_rows(struct gguf_composition *made, struct gguf_item *item,
+                      const struct gguf_item *from, uint32_t axis, uint64_t run, uint64_t first,
+                      uint64_t n_rows);
+
+/* Replace an item by n_rows of its rows, in all runs. */
+void gguf_take_rows(struct gguf_composition *made, struct gguf_item *item, uint32_t axis,
+                    uint64_t first, uint64_t n_rows);

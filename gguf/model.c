@@ -16,9 +16,7 @@ void gguf_close(struct gguf_model *model)
         return;
     for (uint32_t i = model->n_borrowed_files; i < model->n_files; i++)
         gguf_file_close(&model->files[i]);
-    for (size_t i = 0; i < model->n_owned; i++)
-        gguf_close(model->owned[i]);
-    free(model->owned);
+    gguf_close(model->owned);
     for (size_t i = 0; i < model->n_allocated; i++)
         free(model->allocated[i]);
     free(model->allocated);
@@ -136,6 +134,32 @@ const struct gguf_key *gguf_find_key(const struct gguf_model *model, const char 
             return &model->keys[i];
     }
     return NULL;
+}
+
+struct gguf_string gguf_architecture_of(const struct gguf_model *model)
+{
+    const struct gguf_key *key = gguf_find_key(model, "general.architecture");
+
+    return key && key->value.type == GGUF_STRING ? key->value.string : (struct gguf_string){"", 0};
+}
+
+const struct gguf_key *gguf_find_arch_key(const struct gguf_model *model, const char *name)
+{
+    const struct gguf_string architecture = gguf_architecture_of(model);
+    char full[256];
+
+    snprintf(full, sizeof full, "%.*s.%s", (int)architecture.length_bytes, architecture.data, name);
+    return gguf_find_key(model, full);
+}
+
+uint64_t gguf_arch_number(const struct gguf_model *model, const char *name, uint64_t layer)
+{
+    const struct gguf_key *key = gguf_find_arch_key(model, name);
+    struct gguf_value value = {.type = GGUF_BOOL};
+
+    if (key)
+        value = gguf_value_of_layer(&key->value, layer);
+    return gguf_value_is_integer(&value) ? value.u64 : 0;
 }
 
 const struct gguf_key *gguf_find_key_group(const struct gguf_model *model, const char *prefix)

@@ -19,6 +19,7 @@
 #define GGUF_DEFAULT_ALIGNMENT 32
 /* The specification says 64; files with longer ones exist, and nothing here depends on it. */
 #define GGUF_MAX_TENSOR_NAME_BYTES 65535
+#define GGUF_MAX_LOADED_NAME_BYTES 63 /* that llama.cpp takes */
 
 /* No real file comes near this limit, and every entry costs memory. */
 #define GGUF_MAX_KEYS 262144
@@ -67,19 +68,6 @@ struct gguf_tensor {
     uint64_t info_offset; /* of its entry in the tensor table, for messages */
 };
 
-/*
- * A tensor of the GGUF file made from an older file: the data of one or more stored tensors,
- * concatenated, under another name or shape.
- */
-#define GGUF_MAX_JOINED_TENSORS 5
-struct gguf_converted_tensor {
-    struct gguf_string name;
-    uint32_t n_dims;
-    uint64_t ne[GGUF_MAX_DIMS]; /* 1 from n_dims on */
-    uint32_t n_stored;
-    uint64_t stored[GGUF_MAX_JOINED_TENSORS]; /* indices of tensors, all of one type */
-};
-
 struct gguf_model {
     const char *format; /* "GGUF v3" */
     bool big_endian;
@@ -95,17 +83,13 @@ struct gguf_model {
     struct gguf_tensor *tensors; /* in file order */
     uint64_t n_tensors;
 
-    /*
-     * The tensors of the exported GGUF file; NULL: the same as `tensors`, under their GGUF names.
-     */
-    struct gguf_converted_tensor *converted;
-    uint64_t n_converted;
+    /* How they are in GGUF, see gguf/legacy/rwkv_tensors.h; NULL: the same under GGUF names. */
+    const struct gguf_rwkv_rule *rwkv_rules;
     const char *gguf_remark; /* whether current programs run the exported GGUF file; may be NULL */
 
-    /* A composition, see gguf/compose.h: the first files and other models that it reads. */
+    /* A composition, see gguf/compose.h: the first files are those of other models. */
     uint32_t n_borrowed_files;
-    struct gguf_model **owned; /* closed with it */
-    size_t n_owned;
+    struct gguf_model *owned; /* closed with it; may be NULL */
 
     uint64_t names_bytes;     /* of all names that were read, see gguf_add_name_bytes() */
     struct gguf_usage before; /* by the files of the model that were parsed before this one */
@@ -123,10 +107,10 @@ enum gguf_file_part { GGUF_WHOLE_FILE_PART, GGUF_TEXT_PART, GGUF_PROJECTOR_PART 
 /* Properties of a file that the user states because the file does not. All zero: none. */
 struct gguf_open_options {
     const char *family; /* of an old ggml file; NULL: the one that fits */
-    int era;       /* 1 + the era of the blocks of an rwkv.cpp file of version 100; 0: unknown */
-    bool partial;  /* the file is still being written: its data may be missing */
-    enum gguf_file_part part; /* the model is this part of the file */
-    bool unmapped; /* read the file with pread() instead of mapping it */
+    int era;      /* 1 + the era of the blocks of an rwkv.cpp file of version 100; 0: unknown */
+    bool partial; /* the file is still being written: its data may be missing */
+    enum gguf_file_part part;               /* the model is this part of the file */
+    bool unmapped;                          /* read the file with pread() instead of mapping it */
     const struct gguf_store_access *opener; /* of files; NULL: system calls */
     /* Types of ambiguous ids, one per id; see gguf/ambiguous_types.h. */
     const struct dequant_type *types[GGUF_MAX_TYPE_CHOICES];
@@ -234,6 +218,15 @@ static inline struct gguf_string gguf_name_of(const struct gguf_tensor *tensor)
 
 /* Return the key of that name, or NULL. */
 const struct gguf_key *gguf_find_key(const struct gguf_model *model, const char *name);
+
+/* Return the text of general.architecture, or an empty one. */
+struct gguf_string gguf_architecture_of(const struct gguf_model *model);
+
+/* Return the key of the name ARCHITECTURE.name, or NULL. */
+const struct gguf_key *gguf_find_arch_key(const struct gguf_model *model, const char *name);
+
+/* Return its integer, or 0; of an array, the element of a layer. */
+uint64_t gguf_arch_number(const struct gguf_model *model, const char *name, uint64_t layer);
 
 /* Return the first key whose name begins with `prefix`, or NULL. */
 const struct gguf_key *gguf_find_key_group(const struct gguf_model *model, const char *prefix);

@@ -1,16 +1,8 @@
 #include "gguf/surgery_parts.h"
 
-#include "gguf/support/arrays.h"
-
 #include <errno.h>
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* More than any model needs. */
-#define MAX_PIECES ((size_t)1 << 22)
 
 /* ---- options ---- */
 
@@ -143,168 +135,6 @@ void gguf_surgery_free(struct gguf_surgery *surgery)
     *surgery = (struct gguf_surgery){0};
 }
 
-/* ---- items ---- */
-
-void gguf_fail_step(struct gguf_work *work, struct gguf_place place, const char *format, ...)
-{
-    char text[600];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    if (work->result == 0)
-        work->result = gguf_error(work->report, GGUF_RULE_COMPOSITION, -EINVAL, place, "%s", text);
-}
-
-uint32_t gguf_block_of(struct gguf_string name, struct gguf_string *rest)
-{
-    struct gguf_string layer = {0};
-
-    *rest = gguf_string_of("");
-    gguf_tensor_name_split(name, &layer, rest);
-    return gguf_layer_number(layer);
-}
-
-uint32_t gguf_count_blocks(const struct gguf_model *model)
-{
-    uint32_t n_blocks = 0;
-
-    for (uint64_t i = 0; i < model->n_tensors; i++) {
-        struct gguf_string rest;
-        const uint32_t block = gguf_block_of(gguf_name_of(&model->tensors[i]), &rest);
-
-        if (block != GGUF_NO_BLOCK && block >= n_blocks)
-            n_blocks = block + 1;
-    }
-    return n_blocks;
-}
-
-struct gguf_string gguf_new_name(struct gguf_work *work, const char *printed)
-{
-    const struct gguf_string name = gguf_string_of(printed ? printed : "");
-
-    if (!printed && work->result == 0)
-        work->result = -ENOMEM;
-    if (name.length_bytes > 63)
-        gguf_fail_step(work, gguf_at_tensor(name, GGUF_NO_OFFSET),
-                       "the name has %" PRIu64 " bytes; llama.cpp takes at most 63",
-                       name.length_bytes);
-    return name;
-}
-
-struct gguf_item gguf_begin_item(const struct gguf_work *work, const struct gguf_tensor *like,
-                                 struct gguf_string name)
-{
-    struct gguf_item item = {*like, false, work->n_pieces, work->n_pieces};
-
-    item.like.name = name;
-    item.like.gguf_name = (struct gguf_string){0};
-    return item;
-}
-
-const struct gguf_elements *gguf_origin_of(const struct gguf_work *work,
-                                           const struct gguf_item *item)
-{
-    return item->end_piece > item->first_piece ? &work->pieces[item->first_piece].of : NULL;
-}
-
-/* Append a piece, or extend the last one. */
-static void add_piece(struct gguf_work *work, struct gguf_item *item,
-                      const struct gguf_piece *piece)
-{
-    struct gguf_piece *last =
-        item->end_piece > item->first_piece ? &work->pieces[item->end_piece - 1] : NULL;
-    struct gguf_piece *pieces;
-
-    if (work->result < 0)
-        return;
-    if (last && last->of.tensor == piece->of.tensor &&
-        last->first + last->n_elements == piece->first) {
-        last->n_elements += piece->n_elements;
-        return;
-    }
-    if (work->n_pieces == MAX_PIECES) {
-        gguf_fail_step(work, gguf_place_of(item), "the model has over %zu pieces of tensors",
-                       MAX_PIECES);
-        return;
-    }
-    pieces = gguf_grow(work->pieces, &work->pieces_room, work->n_pieces + 1, sizeof *pieces);
-    if (!pieces) {
-        work->result = -ENOMEM;
-        return;
-    }
-    work->pieces = pieces;
-    pieces[work->n_pieces++] = *piece;
-    item->end_piece = work->n_pieces;
-}
-
-struct gguf_item gguf_whole_item(struct gguf_work *work, const struct gguf_model *model,
-                                 const struct gguf_tensor *tensor, struct gguf_string name)
-{
-    struct gguf_item item = gguf_begin_item(work, tensor, name);
-
-    add_piece(work, &item,
-              &(struct gguf_piece){.of = {.model = model, .tensor = tensor},
-                                   .n_elements = tensor->n_elements});
-    return item;
-}
-
-void gguf_append(struct gguf_work *work, struct gguf_item *item, const struct gguf_item *from,
-                 uint64_t first, uint64_t n_elements)
-{
-    for (size_t i = from->first_piece; n_elements > 0 && i < from->end_piece; i++) {
-        struct gguf_piece piece = work->pieces[i];
-        const uint64_t skipped = first < piece.n_elements ? first : piece.n_elements;
-
-        first -= skipped;
-        piece.first += skipped;
-        piece.n_elements -= skipped;
-        if (piece.n_elements > n_elements)
-            piece.n_elements = n_elements;
-        n_elements -= piece.n_elements;
-        if (piece.n_elements > 0)
-            add_piece(work, item, &piece);
-    }
-}
-
-void gguf_insert_item(struct gguf_work *work, size_t index, struct gguf_item item)
-{
-    struct gguf_item *items;
-
-    if (work->result < 0)
-        return;
-    items = gguf_grow(work->items, &work->items_room, work->n_items + 1, sizeof *items);
-    if (!items) {
-        work->result = -ENOMEM;
-        return;
-    }
-    work->items = items;
-    memmove(&items[index + 1], &items[index], (work->n_items++ - index) * sizeof *items);
-    items[index] = item;
-}
-
-void gguf_remove_dropped(struct gguf_work *work)
-{
-    size_t n_left = 0;
-
-    for (size_t i = 0; i < work->n_items; i++) {
-        if (!work->items[i].is_dropped)
-            work->items[n_left++] = work->items[i];
-    }
-    work->n_items = n_left;
-}
-
-size_t gguf_find_item(const struct gguf_work *work, struct gguf_string name)
-{
-    size_t i = 0;
-
-    while (i < work->n_items &&
-           (work->items[i].is_dropped || gguf_string_compare(work->items[i].like.name, name) != 0))
-        i++;
-    return i;
-}
-
 /* ---- the work ---- */
 
 /* Parse another model. */
@@ -313,7 +143,7 @@ static void parse_other(struct gguf_work *work, struct gguf_other *other)
     struct gguf_report report = {.first_error = other->why};
     int result = other->error;
 
-    if (other->model || work->result < 0)
+    if (other->model || work->made.result < 0)
         return;
     if (result == 0 && !other->files.list)
         result =
@@ -321,8 +151,8 @@ static void parse_other(struct gguf_work *work, struct gguf_other *other)
     else if (result == 0)
         result = gguf_parse_files(&other->files, NULL, &other->model, &report);
     if (result < 0)
-        work->result =
-            gguf_error(work->report, report.first_error.rule, result, GGUF_NO_PLACE, "%s: %s",
+        work->made.result =
+            gguf_error(work->made.report, report.first_error.rule, result, GGUF_NO_PLACE, "%s: %s",
                        gguf_quote(gguf_string_of(other->path)).text, report.first_error.message);
 }
 
@@ -332,64 +162,33 @@ static void do_steps(struct gguf_work *work, const struct gguf_surgery *surgery)
     for (size_t i = 0; i < surgery->n_others; i++)
         parse_other(work, surgery->others[i]);
     for (unsigned kind = 0; kind < N_KINDS; kind++) {
-        for (size_t i = 0; i < surgery->n_steps && work->result == 0; i++) {
+        for (size_t i = 0; i < surgery->n_steps && work->made.result == 0; i++) {
             if (surgery->steps[i].kind != kind)
                 continue;
             kinds[kind].work(work, &surgery->steps[i]);
-            gguf_remove_dropped(work);
+            gguf_remove_dropped(&work->made);
         }
     }
-}
-
-static int compose(const struct gguf_work *work, struct gguf_composition *composition)
-{
-    int result = work->result;
-
-    for (size_t i = 0; result == 0 && i < work->n_items; i++) {
-        const struct gguf_item *item = &work->items[i];
-
-        result = gguf_compose_tensor(composition, &item->like, work->report);
-        for (size_t j = item->first_piece; result == 0 && j < item->end_piece; j++)
-            result = gguf_compose_piece(composition, &work->pieces[j], work->report);
-    }
-    return result;
 }
 
 int gguf_surgery_apply(const struct gguf_surgery *surgery, struct gguf_model **model,
                        struct gguf_report *report)
 {
-    struct gguf_work work = {.base = *model, .report = report};
-    struct gguf_composition *composition;
+    struct gguf_work work = {0};
     struct gguf_model *made;
-    const struct gguf_key *key = gguf_find_key(*model, "general.architecture");
     int result;
 
     if (surgery->n_steps == 0)
         return 0;
-    composition = gguf_compose_begin(*model);
-    if (!composition)
-        return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
-    work.model = gguf_compose_model(composition);
-    if (key && key->value.type == GGUF_STRING)
-        work.architecture = key->value.string;
-    for (uint64_t i = 0; i < work.base->n_tensors; i++)
-        gguf_insert_item(&work, work.n_items,
-                         gguf_whole_item(&work, *model, &work.base->tensors[i],
-                                         gguf_name_of(&work.base->tensors[i])));
+    gguf_compose_begin(&work.made, *model, report);
+    gguf_append_items(&work.made, *model);
     do_steps(&work, surgery);
-    gguf_set_following_keys(&work);
-    result = compose(&work, composition);
-    if (result == 0)
-        result = gguf_compose_own(composition, *model);
+    if (work.made.result == 0)
+        gguf_set_following_keys(&work.made, work.n_experts);
+    result = gguf_compose_end(&work.made, &made);
     if (result < 0)
-        gguf_compose_free(composition);
-    else
-        result = gguf_compose_finish(composition, &made, report);
-    if (result == 0)
-        *model = made;
-    else if (report->n_errors == 0)
-        gguf_system_error(report, result, GGUF_NO_PLACE);
-    free(work.items);
-    free(work.pieces);
-    return result;
+        return result;
+    made->owned = *model;
+    *model = made;
+    return 0;
 }

@@ -19,79 +19,77 @@ struct block {
     bool has_tensors, has_experts, has_nextn;
 };
 
+uint32_t gguf_count_blocks(const struct gguf_model *model)
+{
+    uint32_t n_blocks = 0;
+
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        struct gguf_string rest;
+        const uint32_t block = gguf_block_of(gguf_name_of(&model->tensors[i]), &rest);
+
+        if (block != GGUF_NO_BLOCK && block >= n_blocks)
+            n_blocks = block + 1;
+    }
+    return n_blocks;
+}
+
 /* Write the full name of a key of the architecture. */
-static void write_name(const struct gguf_work *work, const char *name, char full[GGUF_NAME_BYTES])
+static void write_name(const struct gguf_composition *made, const char *name,
+                       char full[GGUF_NAME_BYTES])
 {
-    snprintf(full, GGUF_NAME_BYTES, "%.*s.%s", (int)work->architecture.length_bytes,
-             work->architecture.data, name);
-}
+    const struct gguf_string architecture = gguf_architecture_of(made->model);
 
-const struct gguf_key *gguf_find_arch_key(const struct gguf_work *work,
-                                          const struct gguf_model *model, const char *name)
-{
-    char full[GGUF_NAME_BYTES];
-
-    write_name(work, name, full);
-    return gguf_find_key(model, full);
-}
-
-uint64_t gguf_arch_number(const struct gguf_work *work, const struct gguf_model *model,
-                          const char *name, uint32_t block)
-{
-    const struct gguf_key *key = gguf_find_arch_key(work, model, name);
-    struct gguf_value value = {.type = GGUF_BOOL};
-
-    if (key)
-        value = gguf_value_of_layer(&key->value, block);
-    return gguf_value_is_integer(&value) ? value.u64 : 0;
+    snprintf(full, GGUF_NAME_BYTES, "%.*s.%s", (int)architecture.length_bytes, architecture.data,
+             name);
 }
 
 /* Give a key of the new model an integer, and say so. */
-static void set_number(const struct gguf_work *work, const struct gguf_key *key, uint64_t number)
+static void set_number(const struct gguf_composition *made, const struct gguf_key *key,
+                       uint64_t number)
 {
     struct gguf_key *own = (struct gguf_key *)(uintptr_t)key;
 
     if (!key || !gguf_value_is_integer(&key->value) || key->value.u64 == number)
         return;
-    gguf_note(work->report, GGUF_RULE_COMPOSITION, gguf_at_key(key->name, GGUF_NO_OFFSET),
+    gguf_note(made->report, GGUF_RULE_COMPOSITION, gguf_at_key(key->name, GGUF_NO_OFFSET),
               "set to %" PRIu64 "; it was %" PRIu64, number, key->value.u64);
     own->value.u64 = number;
     own->file_offset = GGUF_NO_OFFSET;
 }
 
-static void set_arch_number(const struct gguf_work *work, const char *name, uint64_t number)
+static void set_arch_number(const struct gguf_composition *made, const char *name, uint64_t number)
 {
-    set_number(work, gguf_find_arch_key(work, work->model, name), number);
+    set_number(made, gguf_find_arch_key(made->model, name), number);
 }
 
 /* ---- blocks ---- */
 
 /* Describe the blocks. Returns true if they are others than the base's. */
-static bool find_blocks(struct gguf_work *work, struct block *blocks, uint32_t *n_blocks)
+static bool find_blocks(struct gguf_composition *made, struct block *blocks, uint32_t *n_blocks)
 {
     bool is_changed = false;
 
     for (uint32_t i = 0; i < MAX_BLOCKS; i++)
-        blocks[i] = (struct block){.model = work->base, .number = i};
-    for (size_t i = 0; i < work->n_items; i++) {
-        const struct gguf_elements *origin = gguf_origin_of(work, &work->items[i]);
+        blocks[i] = (struct block){.model = made->base, .number = i};
+    for (size_t i = 0; i < made->n_items; i++) {
+        const struct gguf_elements *origin = gguf_origin_of(made, &made->items[i]);
         struct gguf_string rest, old_rest;
-        const uint32_t number = gguf_block_of(work->items[i].like.name, &rest);
+        const uint32_t number = gguf_block_of(made->items[i].like.name, &rest);
         struct block *block = &blocks[number % MAX_BLOCKS];
         uint32_t old;
 
         if (number == GGUF_NO_BLOCK)
             continue;
         if (number >= MAX_BLOCKS) {
-            gguf_fail_step(work, gguf_place_of(&work->items[i]), "there are at most %d blocks",
-                           MAX_BLOCKS);
+            gguf_compose_fail(made, gguf_place_of(&made->items[i]), "there are at most %d blocks",
+                              MAX_BLOCKS);
             return false;
         }
         if (!block->has_tensors && origin) {
             old = gguf_block_of(gguf_name_of(origin->tensor), &old_rest);
             block->model = origin->model;
             block->number = old == GGUF_NO_BLOCK ? number : old;
-            is_changed |= origin->model != work->base || old != number;
+            is_changed |= origin->model != made->base || old != number;
         }
         block->has_tensors = true;
         block->has_experts |=
@@ -101,15 +99,15 @@ static bool find_blocks(struct gguf_work *work, struct block *blocks, uint32_t *
             *n_blocks = number + 1;
     }
     /* A model without blocks keeps its keys. */
-    return *n_blocks > 0 && (is_changed || *n_blocks != gguf_count_blocks(work->base));
+    return *n_blocks > 0 && (is_changed || *n_blocks != gguf_count_blocks(made->base));
 }
 
-static void warn_of_gaps(const struct gguf_work *work, const struct block *blocks,
+static void warn_of_gaps(const struct gguf_composition *made, const struct block *blocks,
                          uint32_t n_blocks)
 {
     for (uint32_t i = 1; i < n_blocks && blocks[0].has_tensors; i++) {
         if (!blocks[i].has_tensors)
-            gguf_warning(work->report, GGUF_RULE_COMPOSITION, GGUF_NO_PLACE,
+            gguf_warning(made->report, GGUF_RULE_COMPOSITION, GGUF_NO_PLACE,
                          "block %" PRIu32 " has no tensors, the last block is %" PRIu32
                          "; --layers leaves out a block and renumbers the others",
                          i, n_blocks - 1);
@@ -145,15 +143,15 @@ static const struct gguf_key *same_key(const struct block *block, const struct g
 }
 
 /* Make a key an array of the values that the blocks had where they come from. */
-static void gather(struct gguf_work *work, const struct block *blocks, uint32_t n_blocks,
+static void gather(struct gguf_composition *made, const struct block *blocks, uint32_t n_blocks,
                    struct gguf_key *key, enum gguf_value_type type)
 {
     const struct gguf_place place = gguf_at_key(key->name, GGUF_NO_OFFSET);
     const unsigned width = gguf_value_type_bytes(type);
     struct gguf_array_builder builder;
 
-    if (gguf_make_array(work->model, type, n_blocks, n_blocks * width, &builder) < 0) {
-        work->result = -ENOMEM;
+    if (gguf_make_array(made->model, type, n_blocks, n_blocks * width, &builder) < 0) {
+        made->result = -ENOMEM;
         return;
     }
     for (uint32_t i = 0; i < n_blocks; i++) {
@@ -164,10 +162,10 @@ static void gather(struct gguf_work *work, const struct block *blocks, uint32_t 
             (from->value.type != GGUF_ARRAY || blocks[i].number < from->value.array.n_elements))
             value = gguf_value_of_layer(&from->value, blocks[i].number);
         if (gguf_value_type_bytes(value.type) != width) {
-            gguf_fail_step(work, place,
-                           "the model of block %" PRIu32 " has no value of it for block %" PRIu32
-                           " that fits",
-                           i, blocks[i].number);
+            gguf_compose_fail(made, place,
+                              "the model of block %" PRIu32 " has no value of it for block %" PRIu32
+                              " that fits",
+                              i, blocks[i].number);
             return;
         }
         memcpy(builder.at, &value.u64, width); /* little-endian, as the array */
@@ -175,7 +173,7 @@ static void gather(struct gguf_work *work, const struct block *blocks, uint32_t 
     }
     key->value = (struct gguf_value){.type = GGUF_ARRAY, .array = builder.array};
     key->file_offset = GGUF_NO_OFFSET;
-    gguf_note(work->report, GGUF_RULE_COMPOSITION, place,
+    gguf_note(made->report, GGUF_RULE_COMPOSITION, place,
               "set to an array of %" PRIu32 " values, which the blocks had where they come from",
               n_blocks);
 }
@@ -184,13 +182,13 @@ static void gather(struct gguf_work *work, const struct block *blocks, uint32_t 
  * Gather a key if it is an array by block in the base or in a model that blocks come from. A plain
  * value that differs is left to the user.
  */
-static void follow_key(struct gguf_work *work, const struct block *blocks, uint32_t n_blocks,
+static void follow_key(struct gguf_composition *made, const struct block *blocks, uint32_t n_blocks,
                        struct gguf_key *key)
 {
-    const struct gguf_model *warned = work->base;
+    const struct gguf_model *warned = made->base;
 
-    if (is_per_block(key, gguf_arch_number(work, work->base, "block_count", 0))) {
-        gather(work, blocks, n_blocks, key, key->value.array.element_type);
+    if (is_per_block(key, gguf_arch_number(made->base, "block_count", 0))) {
+        gather(made, blocks, n_blocks, key, key->value.array.element_type);
         return;
     }
     for (uint32_t i = 0; i < n_blocks; i++) {
@@ -199,77 +197,78 @@ static void follow_key(struct gguf_work *work, const struct block *blocks, uint3
 
         if (!other || gguf_value_equals(&other->value, &key->value))
             continue;
-        if (is_per_block(other, gguf_arch_number(work, model, "block_count", 0))) {
-            gather(work, blocks, n_blocks, key, key->value.type);
+        if (is_per_block(other, gguf_arch_number(model, "block_count", 0))) {
+            gather(made, blocks, n_blocks, key, key->value.type);
             return;
         }
         warned = model;
-        gguf_warning(work->report, GGUF_RULE_COMPOSITION, gguf_at_key(key->name, GGUF_NO_OFFSET),
+        gguf_warning(made->report, GGUF_RULE_COMPOSITION, gguf_at_key(key->name, GGUF_NO_OFFSET),
                      "it has another value in the model that block %" PRIu32 " comes from", i);
     }
 }
 
-static void follow_blocks(struct gguf_work *work, const struct block *blocks, uint32_t n_blocks)
+static void follow_blocks(struct gguf_composition *made, const struct block *blocks,
+                          uint32_t n_blocks)
 {
     char start[GGUF_NAME_BYTES];
     uint64_t n_dense = 0;
 
-    write_name(work, "", start);
-    for (uint64_t i = 0; work->result == 0 && i < work->model->n_keys; i++) {
-        struct gguf_key *key = &work->model->keys[i];
+    write_name(made, "", start);
+    for (uint64_t i = 0; made->result == 0 && i < made->model->n_keys; i++) {
+        struct gguf_key *key = &made->model->keys[i];
 
         /* These are counted, not gathered. */
         if (gguf_string_starts_with(key->name, start) &&
             !gguf_string_ends_with(key->name, "block_count") &&
             !gguf_string_ends_with(key->name, ".nextn_predict_layers"))
-            follow_key(work, blocks, n_blocks, key);
+            follow_key(made, blocks, n_blocks, key);
     }
-    set_arch_number(work, "block_count", n_blocks);
+    set_arch_number(made, "block_count", n_blocks);
     while (n_dense < n_blocks && !blocks[n_dense].has_experts)
         n_dense++;
-    set_arch_number(work, "leading_dense_block_count", n_dense);
-    warn_of_gaps(work, blocks, n_blocks);
+    set_arch_number(made, "leading_dense_block_count", n_dense);
+    warn_of_gaps(made, blocks, n_blocks);
 }
 
 /* nextn_predict_layers: the trailing blocks that predict further tokens. */
-static void follow_nextn(struct gguf_work *work, const struct block *blocks, uint32_t n_blocks)
+static void follow_nextn(struct gguf_composition *made, const struct block *blocks,
+                         uint32_t n_blocks)
 {
     const char *name = "nextn_predict_layers";
-    const struct gguf_key *key = gguf_find_arch_key(work, work->model, name);
+    const struct gguf_key *key = gguf_find_arch_key(made->model, name);
     char full[GGUF_NAME_BYTES];
     uint32_t n = 0;
 
-    write_name(work, name, full);
+    write_name(made, name, full);
     while (n < n_blocks && blocks[n_blocks - 1 - n].has_nextn)
         n++;
     if (key && n == 0 && n_blocks > 0) {
-        gguf_note(work->report, GGUF_RULE_COMPOSITION, gguf_at_key(key->name, GGUF_NO_OFFSET),
+        gguf_note(made->report, GGUF_RULE_COMPOSITION, gguf_at_key(key->name, GGUF_NO_OFFSET),
                   "removed");
-        gguf_remove_key(work->model, full);
+        gguf_remove_key(made->model, full);
     }
     if (!key && n > 0 &&
-        gguf_add_key(work->model, full, (struct gguf_value){.type = GGUF_UINT32}) < 0)
-        work->result = -ENOMEM;
+        gguf_add_key(made->model, full, (struct gguf_value){.type = GGUF_UINT32}) < 0)
+        made->result = -ENOMEM;
     if (n > 0)
-        set_arch_number(work, name, n);
+        set_arch_number(made, name, n);
 }
 
 /* ---- experts and types ---- */
 
-static void follow_experts(const struct gguf_work *work)
+static void follow_experts(const struct gguf_composition *made, uint64_t n_experts)
 {
-    const uint64_t n_groups = gguf_arch_number(work, work->model, "expert_group_count", 0);
+    const uint64_t n_groups = gguf_arch_number(made->model, "expert_group_count", 0);
 
-    if (work->n_experts == 0)
-        return;
-    set_arch_number(work, "expert_count", work->n_experts);
-    if (gguf_arch_number(work, work->model, "expert_used_count", 0) > work->n_experts)
-        set_arch_number(work, "expert_used_count", work->n_experts);
-    if (n_groups > 1 && work->n_experts % n_groups != 0)
-        gguf_warning(work->report, GGUF_RULE_COMPOSITION, GGUF_NO_PLACE,
+    set_arch_number(made, "expert_count", n_experts);
+    if (gguf_arch_number(made->model, "expert_used_count", 0) > n_experts)
+        set_arch_number(made, "expert_used_count", n_experts);
+    if (n_groups > 1 && n_experts % n_groups != 0)
+        gguf_warning(made->report, GGUF_RULE_COMPOSITION,
+                     gguf_key_place(gguf_find_arch_key(made->model, "expert_group_count")),
                      "%" PRIu64 " groups do not divide %" PRIu64
                      " experts equally, so that llama.cpp ends",
-                     n_groups, work->n_experts);
+                     n_groups, n_experts);
 }
 
 /* The numbers of general.file_type. Source: enum llama_ftype in llama.cpp's llama.h. */
@@ -288,45 +287,46 @@ static uint32_t count_type(uint64_t counts[256], const struct gguf_tensor *tenso
 }
 
 /* Change the file type if most elements have another type than before. */
-static void follow_types(const struct gguf_work *work)
+static void follow_types(const struct gguf_composition *made)
 {
-    const struct gguf_key *key = gguf_find_key(work->model, "general.file_type");
+    const struct gguf_key *key = gguf_find_key(made->model, "general.file_type");
     uint64_t old_counts[256] = {0}, counts[256] = {0};
     uint32_t old_most = 0, most = 0;
 
-    for (uint64_t i = 0; i < work->base->n_tensors; i++)
-        old_most = count_type(old_counts, &work->base->tensors[i], old_most);
-    for (size_t i = 0; i < work->n_items; i++)
-        most = count_type(counts, &work->items[i].like, most);
-    if (!key || most == old_most || work->n_items == 0)
+    for (uint64_t i = 0; i < made->base->n_tensors; i++)
+        old_most = count_type(old_counts, &made->base->tensors[i], old_most);
+    for (size_t i = 0; i < made->n_items; i++)
+        most = count_type(counts, &made->items[i].like, most);
+    if (!key || most == old_most || made->n_items == 0)
         return;
     for (size_t i = 0; i < sizeof file_types / sizeof *file_types; i++) {
         if (file_types[i].type_id == most) {
-            set_number(work, key, file_types[i].file_type);
+            set_number(made, key, file_types[i].file_type);
             return;
         }
     }
-    gguf_warning(work->report, GGUF_RULE_COMPOSITION, gguf_at_key(key->name, GGUF_NO_OFFSET),
+    gguf_warning(made->report, GGUF_RULE_COMPOSITION, gguf_at_key(key->name, GGUF_NO_OFFSET),
                  "most weights have another type now, %s; --set changes the key",
                  dequant_type_by_id(most) ? dequant_type_by_id(most)->name : "of no known name");
 }
 
-void gguf_set_following_keys(struct gguf_work *work)
+void gguf_set_following_keys(struct gguf_composition *made, uint64_t n_experts)
 {
     static const char *const of_split[] = {"split.no", "split.count", "split.tensors.count"};
     struct block *blocks = calloc(MAX_BLOCKS, sizeof *blocks);
     uint32_t n_blocks = 0;
 
-    if (!blocks && work->result == 0)
-        work->result = -ENOMEM;
-    if (work->result == 0 && find_blocks(work, blocks, &n_blocks))
-        follow_blocks(work, blocks, n_blocks);
-    if (work->result == 0) {
-        follow_nextn(work, blocks, n_blocks);
-        follow_experts(work);
-        follow_types(work);
-    }
+    if (!blocks)
+        made->result = -ENOMEM;
+    if (made->result == 0 && find_blocks(made, blocks, &n_blocks))
+        follow_blocks(made, blocks, n_blocks);
+    if (made->result == 0)
+        follow_nextn(made, blocks, n_blocks);
+    if (made->result == 0 && n_experts > 0)
+        follow_experts(made, n_experts);
+    if (made->result == 0)
+        follow_types(made);
     for (size_t i = 0; i < sizeof of_split / sizeof *of_split; i++)
-        gguf_remove_key(work->model, of_split[i]);
+        gguf_remove_key(made->model, of_split[i]);
     free(blocks);
 }

@@ -2,6 +2,7 @@
 
 #include "fs/command/finding_output.h"
 #include "fs/command/terminal.h"
+#include "fs/tree/facts/facts.h"
 #include "fs/command/tree_selection.h"
 #include "gguf/loader_checks.h"
 #include "gguf/support/exit_status.h"
@@ -448,6 +449,14 @@ int fs_refuse_path(const struct fs_tree *tree, const char *model, const char *pa
 {
     /* The folders of keys and tensors in the tree. */
     static const char *const forms[] = {"tensors/%s", "metadata/%s.json", "metadata/%s"};
+    const char *reason = strcmp(path, "model.gguf") == 0    ? tree->facts->translation.refusal
+                         : strcmp(path, "ollama.gguf") == 0 ? tree->facts->no_ollama
+                                                            : NULL;
+
+    if (reason) {
+        fs_print_error("%s: the tree has no %s: %s", model, path, reason);
+        return EX_NOINPUT;
+    }
 
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         bool is_suggested;

@@ -20,7 +20,7 @@ static void warn_of_layout(const struct gguf_translation *translation, struct gg
     struct gguf_report of_text = {.loader = GGUF_LOADER_LLAMA};
 
     if (translation->refusal) {
-        gguf_warning(report, GGUF_RULE_FUSED, GGUF_NO_PLACE, "no program can run it: %s",
+        gguf_warning(report, GGUF_RULE_FUSED, GGUF_NO_PLACE, "there is no model.gguf of it: %s",
                      translation->refusal);
         return;
     }

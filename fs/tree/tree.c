@@ -55,8 +55,8 @@ static int plan_split(struct fs_facts *facts, const struct fs_split *split,
     if (obstacle)
         return gguf_error(report, GGUF_RULE_SPLIT, -EINVAL, GGUF_NO_PLACE, "cannot be split: %s",
                           obstacle);
-    result = fs_split_plan(part->model, part->export.choice, split, &facts->shards,
-                           &facts->n_shards);
+    result =
+        fs_split_plan(part->model, part->export.choice, split, &facts->shards, &facts->n_shards);
     if (result == -E2BIG)
         gguf_error(report, GGUF_RULE_SPLIT, result, GGUF_NO_PLACE,
                    "cannot be split into files of %" PRIu64 " bytes: there would be over %u",
@@ -88,7 +88,7 @@ static int plan_parts(const struct gguf_model *model, enum fs_export_choice choi
         facts->parts[FS_PART_ORIGINAL].model = model;
     if (facts->projector && facts->parts[FS_PART_MODEL].model)
         result = gguf_join_for_ollama(facts->parts[FS_PART_MODEL].model, facts->projector,
-                                      &facts->joined, report);
+                                      &facts->joined, &facts->no_ollama, report);
     facts->parts[FS_PART_OLLAMA].model = facts->joined;
     for (size_t i = 0; i < FS_N_PARTS; i++)
         if (facts->parts[i].model)
@@ -185,6 +185,7 @@ void fs_tree_free(struct fs_tree *tree)
     fs_hf_free(facts->hf);
     gguf_translation_end(&facts->translation);
     gguf_close(facts->joined);
+    free(facts->no_ollama);
     gguf_close(facts->projector);
     free(tree);
 }

@@ -386,10 +386,7 @@ int gguf_parse_rwkv(struct gguf_model *model, const struct gguf_open_options *op
     model->format =
         header.version == NEWER_VERSION ? architecture->newer_format : architecture->format;
     model->gguf_remark = architecture->rules ? for_llama_cpp : too_old;
-    if (architecture->rules)
-        result = gguf_rwkv_convert(model, architecture->rules, header.n_layer, report);
-    if (result < 0)
-        return result;
+    model->rwkv_rules = architecture->rules;
     result = add_keys(model, &header, architecture, options->era);
     return result < 0 ? gguf_system_error(report, result, GGUF_NO_PLACE) : 0;
 }

@@ -9,9 +9,9 @@
 
 #include "gguf/model.h"
 
-/* One tensor of the GGUF file, or a part of one. */
+/* A tensor of the GGUF file. All rules that match a tensor apply to it. */
 struct gguf_rwkv_rule {
-    const char *old_name; /* a pattern, see struct gguf_name_rule */
+    const char *old_name; /* a pattern */
     const char *name;     /* in GGUF; NULL: the GGUF file leaves the tensor out */
     enum {
         GGUF_SHAPE_STORED,
@@ -19,17 +19,15 @@ struct gguf_rwkv_rule {
         GGUF_SHAPE_COMPACT, /* dimensions of 1 left out */
         GGUF_SHAPE_STACKED, /* {ne[0], 1, 1, the rest}: vectors that llama.cpp adds to one input */
     } shape;
-    uint32_t part; /* its place among the tensors that are joined */
 };
 
-/* Tables up to a rule without an old name. All rules that match a tensor apply to it. */
+/* Tables for model->rwkv_rules, up to a rule without an old name. */
 extern const struct gguf_rwkv_rule gguf_rwkv6_rules[], gguf_rwkv7_rules[];
 
 /*
- * Set model->converted by these rules; tensors without a rule keep shape and GGUF name. The model
- * must be complete: gguf_old_tensors_name() has checked it. If tensors to be joined have different
- * types or shapes, which no converter writes, nothing is converted. Returns 0, or a negative errno
- * with the reason in `report`.
+ * Make the model with the tensors of the GGUF file, which borrows the model. Tensors without a rule
+ * keep shape and GGUF name, and so do those to be joined whose types or shapes differ, which no
+ * converter writes. Returns 0, or a negative errno with the reason in `report`.
  */
-int gguf_rwkv_convert(struct gguf_model *model, const struct gguf_rwkv_rule *rules,
-                      uint32_t n_layers, struct gguf_report *report);
+int gguf_rwkv_convert(const struct gguf_model *model, struct gguf_model **converted,
+                      struct gguf_report *report);

@@ -25,6 +25,15 @@ uint32_t gguf_layer_number(struct gguf_string layer)
     return layer.length_bytes > 0 && layer.length_bytes <= 9 ? number : UINT32_MAX;
 }
 
+uint32_t gguf_block_of(struct gguf_string name, struct gguf_string *rest)
+{
+    struct gguf_string layer = {0};
+
+    *rest = gguf_string_of("");
+    gguf_tensor_name_split(name, &layer, rest);
+    return gguf_layer_number(layer);
+}
+
 /* Read a decimal number of at most nine digits, without leading zeros. */
 static bool read_number(struct gguf_string name, uint64_t *at, uint32_t *number)
 {

@@ -25,6 +25,12 @@ bool gguf_tensor_name_split(struct gguf_string name, struct gguf_string *layer,
 /* Return the number of a LAYER; UINT32_MAX for "" and for more than nine digits. */
 uint32_t gguf_layer_number(struct gguf_string layer);
 
+/* A name of no block. */
+#define GGUF_NO_BLOCK UINT32_MAX
+
+/* Return N of a name "blk.N.REST", with REST in *rest; or GGUF_NO_BLOCK, and *rest is empty. */
+uint32_t gguf_block_of(struct gguf_string name, struct gguf_string *rest);
+
 /*
  * Match a name with a pattern, in which '%' stands for the number of a layer and '#' for the number
  * of an expert. ".weight" or ".bias" may follow in the name.

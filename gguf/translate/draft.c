@@ -2,7 +2,6 @@
 
 #include "gguf/edits.h"
 #include "gguf/made_values.h"
-#include "gguf/support/arrays.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -31,7 +30,7 @@ struct gguf_key *gguf_draft_key(const struct gguf_draft *draft, const char *name
     char full[NAME_BYTES];
 
     full_name(draft->to, name, full);
-    return (struct gguf_key *)(uintptr_t)gguf_find_key(draft->model, full);
+    return (struct gguf_key *)(uintptr_t)gguf_find_key(draft->made.model, full);
 }
 
 uint64_t gguf_draft_number(const struct gguf_draft *draft, const char *name, uint64_t missing)
@@ -80,14 +79,14 @@ void gguf_draft_set(struct gguf_draft *draft, const char *name, struct gguf_valu
     struct gguf_key *key = gguf_draft_key(draft, name);
     char full[NAME_BYTES];
 
-    if (draft->result < 0 || (key && gguf_value_equals(&key->value, &value)))
+    if (draft->made.result < 0 || (key && gguf_value_equals(&key->value, &value)))
         return;
     full_name(draft->to, name, full);
     if (key)
         key->value = value;
     else
-        draft->result = gguf_add_key(draft->model, full, value);
-    draft->is_changed = true;
+        draft->made.result = gguf_add_key(draft->made.model, full, value);
+    draft->made.is_changed = true;
 }
 
 void gguf_draft_set_u32(struct gguf_draft *draft, const char *name, uint64_t number)
@@ -101,14 +100,15 @@ void gguf_draft_set_numbers(struct gguf_draft *draft, const char *name, enum ggu
     const unsigned width = gguf_value_type_bytes(type);
     struct gguf_array_builder builder;
 
-    if (draft->result == 0)
-        draft->result = gguf_make_array(draft->model, type, count, count * width, &builder);
-    for (uint64_t i = 0; draft->result == 0 && i < count; i++)
+    if (draft->made.result == 0)
+        draft->made.result =
+            gguf_make_array(draft->made.model, type, count, count * width, &builder);
+    for (uint64_t i = 0; draft->made.result == 0 && i < count; i++)
         if (width == 1)
             *builder.at++ = (uint8_t)numbers[i];
         else
             gguf_put_u32(&builder, numbers[i]);
-    if (draft->result == 0)
+    if (draft->made.result == 0)
         gguf_draft_set(draft, name,
                        (struct gguf_value){.type = GGUF_ARRAY, .array = builder.array});
 }
@@ -121,26 +121,28 @@ static void set_text(struct gguf_draft *draft, const char *name, const char *tex
     char tensor_name[NAME_BYTES], full[NAME_BYTES], edit[2 * NAME_BYTES];
 
     if (*text == '@') {
-        const struct gguf_drafted_tensor *tensor;
+        const struct gguf_item *item;
 
         snprintf(tensor_name, sizeof tensor_name, "%.*s", (int)(colon - text - 1), text + 1);
-        tensor = gguf_draft_tensor(draft, tensor_name);
-        if (tensor)
-            gguf_draft_set_u32(draft, name, tensor->ne[colon[1] - '0']);
+        item = gguf_draft_item(draft, tensor_name);
+        if (item)
+            gguf_draft_set_u32(draft, name, item->like.ne[colon[1] - '0']);
         return;
     }
     full_name(draft->to, name, full);
-    gguf_remove_key(draft->model, full);
+    gguf_remove_key(draft->made.model, full);
     snprintf(edit, sizeof edit, "%s=%s", full, text);
-    draft->result = gguf_edits_set(&edits, edit, draft->report);
-    if (draft->result == 0)
-        draft->result = gguf_edits_apply(&edits, &draft->model, draft->report);
-    draft->is_changed = true;
+    draft->made.result = gguf_edits_set(&edits, edit, draft->made.report);
+    if (draft->made.result == 0)
+        draft->made.result = gguf_edits_apply(&edits, &draft->made.model, draft->made.report);
+    draft->made.is_changed = true;
     gguf_edits_free(&edits);
 }
 
-static bool is_default(const struct gguf_key *key)
+bool gguf_draft_lacks_text(const struct gguf_draft *draft, const char *name)
 {
+    const struct gguf_key *key = gguf_draft_key(draft, name);
+
     return !key ||
            (key->value.type == GGUF_STRING && (key->value.string.length_bytes == 0 ||
                                                gguf_string_equals(key->value.string, "default")));
@@ -154,16 +156,17 @@ static void obey_key(struct gguf_draft *draft, char *word)
 
     if (*word == '-') {
         full_name(draft->to, word + 1, full);
-        if (gguf_remove_key(draft->model, full) == 0)
-            draft->is_changed = true;
+        if (gguf_remove_key(draft->made.model, full) == 0)
+            draft->made.is_changed = true;
         return;
     }
     *end = '\0';
-    if (operation == '~' && is_default(gguf_draft_key(draft, word)))
-        gguf_draft_set(draft, word,
-                       (struct gguf_value){
-                           .type = GGUF_STRING,
-                           .string = {gguf_model_print(draft->model, "%s", text), strlen(text)}});
+    if (operation == '~' && gguf_draft_lacks_text(draft, word))
+        gguf_draft_set(
+            draft, word,
+            (struct gguf_value){
+                .type = GGUF_STRING,
+                .string = {gguf_model_print(draft->made.model, "%s", text), strlen(text)}});
     if (operation == '!')
         set_text(draft, word, text);
     if (operation == '~' || operation == '!' || gguf_draft_key(draft, word))
@@ -188,8 +191,8 @@ static void for_each_word(struct gguf_draft *draft, const char *words,
     char *copy = strdup(words ? words : ""), *rest = copy, *word;
 
     if (!copy)
-        draft->result = -ENOMEM;
-    while (draft->result == 0 && (word = strsep(&rest, " ")))
+        draft->made.result = -ENOMEM;
+    while (draft->made.result == 0 && (word = strsep(&rest, " ")))
         if (*word != '\0')
             obey(draft, word);
     free(copy);
@@ -233,15 +236,15 @@ static void undo_key(struct gguf_draft *draft, char *word)
         text = end + 1;
     }
     key = find_source(draft, word);
-    if (!key || (old == word && !text && draft->source == draft->model))
+    if (!key || (old == word && !text && draft->source == draft->made.model))
         return;
     if (!text || !equals_default(&key->value, text))
         gguf_draft_set(draft, old, key->value);
     else
         old = NULL;
-    if (draft->source == draft->model && old != word) {
+    if (draft->source == draft->made.model && old != word) {
         full_name(draft->from, word, full);
-        gguf_remove_key(draft->model, full);
+        gguf_remove_key(draft->made.model, full);
     }
 }
 
@@ -252,15 +255,15 @@ void gguf_draft_undo_keys(struct gguf_draft *draft, const char *words)
 
 void gguf_draft_rename_architecture(struct gguf_draft *draft, const char *name)
 {
-    struct gguf_model *model = draft->model;
+    struct gguf_model *model = draft->made.model;
     const size_t length = strlen(draft->from);
     char *prefix = gguf_model_print(model, "%s.", name);
 
     if (!prefix) {
-        draft->result = -ENOMEM;
+        draft->made.result = -ENOMEM;
         return;
     }
-    for (uint64_t i = 0; draft->result == 0 && i < model->n_keys; i++) {
+    for (uint64_t i = 0; draft->made.result == 0 && i < model->n_keys; i++) {
         struct gguf_string *key = &model->keys[i].name;
 
         if (gguf_string_starts_with(*key, draft->from)) {
@@ -270,7 +273,7 @@ void gguf_draft_rename_architecture(struct gguf_draft *draft, const char *name)
             if (renamed)
                 *key = (struct gguf_string){renamed, strlen(renamed)};
             else
-                draft->result = -ENOMEM;
+                draft->made.result = -ENOMEM;
         }
     }
     draft->from = draft->to = prefix;
@@ -278,67 +281,38 @@ void gguf_draft_rename_architecture(struct gguf_draft *draft, const char *name)
                    (struct gguf_value){.type = GGUF_STRING, .string = {name, strlen(name)}});
 }
 
-/* ---- beginning and end ---- */
+/* ---- tensors ---- */
 
-void gguf_draft_begin(struct gguf_draft *draft, const struct gguf_model *base,
-                      struct gguf_report *report)
+struct gguf_item *gguf_draft_item(const struct gguf_draft *draft, const char *name)
 {
-    *draft = (struct gguf_draft){.base = base, .source = base, .report = report};
-    draft->by_name = gguf_tensors_by_name(base);
-    draft->composition = draft->by_name ? gguf_compose_begin(base) : NULL;
-    if (draft->composition)
-        draft->model = gguf_compose_model(draft->composition);
-    else
-        draft->result = -ENOMEM;
+    const size_t index = gguf_find_item(&draft->made, gguf_string_of(name));
+
+    return index < draft->made.n_items ? &draft->made.items[index] : NULL;
 }
 
-void gguf_draft_change_base(struct gguf_draft *draft, const struct gguf_model *base)
+void gguf_draft_drop(struct gguf_draft *draft, struct gguf_item *item)
 {
-    free(draft->by_name);
-    draft->base = draft->source = base;
-    draft->by_name = gguf_tensors_by_name(base);
-    if (!draft->by_name)
-        draft->result = -ENOMEM;
+    item->is_dropped = true;
+    draft->made.is_changed = true;
 }
 
-static int compose(struct gguf_draft *draft, struct gguf_model **model)
+void gguf_draft_set_type(struct gguf_draft *draft, struct gguf_item *item, uint32_t type_id)
 {
-    int result = 0;
+    const struct dequant_type *type = dequant_type_by_id(type_id);
 
-    for (size_t i = 0; result == 0 && i < draft->n_tensors; i++) {
-        const struct gguf_drafted_tensor *tensor = &draft->tensors[i];
-        struct gguf_tensor like = *tensor->stored;
-
-        if (tensor->name.length_bytes == 0)
-            continue;
-        like.name = tensor->name;
-        like.type = tensor->type;
-        like.n_dims = tensor->n_dims;
-        memcpy(like.ne, tensor->ne, sizeof like.ne);
-        result = gguf_compose_tensor(draft->composition, &like, draft->report);
-        for (size_t j = 0; result == 0 && j < tensor->n_pieces; j++)
-            result = gguf_compose_piece(draft->composition, &draft->pieces[tensor->first_piece + j],
-                                        draft->report);
-    }
-    if (result == 0)
-        result = gguf_compose_finish(draft->composition, model, draft->report);
-    else
-        gguf_compose_free(draft->composition);
-    draft->composition = NULL;
-    return result;
+    draft->made.is_changed |= item->like.type != type;
+    item->like.type = type;
 }
 
-int gguf_draft_end(struct gguf_draft *draft, struct gguf_model **model)
+float *gguf_draft_make_data(struct gguf_draft *draft, struct gguf_item *item, uint64_t n_elements)
 {
-    int result = draft->result;
+    float *numbers = gguf_model_alloc(draft->made.model, n_elements * sizeof *numbers);
 
-    if (result < 0 && draft->report->n_errors == 0)
-        gguf_system_error(draft->report, result, GGUF_NO_PLACE);
-    if (result == 0 && draft->is_changed && !draft->refusal)
-        result = compose(draft, model);
-    gguf_compose_free(draft->composition);
-    free(draft->by_name);
-    free(draft->tensors);
-    free(draft->pieces);
-    return result;
+    if (!numbers)
+        draft->made.result = -ENOMEM;
+    *item = gguf_begin_item(&draft->made, &item->like, item->like.name);
+    gguf_draft_set_type(draft, item, DEQUANT_F32);
+    gguf_append_piece(&draft->made, item,
+                      &(struct gguf_piece){.n_elements = n_elements, .bytes = numbers});
+    return draft->made.result == 0 ? numbers : NULL;
 }

@@ -1,42 +1,22 @@
 /*
- * A draft of a translated model: its keys and its tensors, which consist of pieces of tensors of
- * the model that is translated. After the first failure, the functions do nothing.
+ * A draft of a translated model: a composition of tensors of the file that is translated, and its
+ * keys. After the first failure, the functions do nothing.
  */
 #pragma once
 
 #include "gguf/compose.h"
-#include "gguf/model.h"
 #include "gguf/models/tensor_names.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct gguf_drafted_tensor {
-    struct gguf_string name;          /* empty: the tensor is dropped */
-    const struct gguf_tensor *stored; /* the first one that it is made of */
-    const struct dequant_type *type;
-    uint32_t n_dims;
-    uint64_t ne[GGUF_MAX_DIMS];
-    size_t first_piece, n_pieces; /* in draft->pieces */
-};
-
 struct gguf_draft {
-    const struct gguf_model *base;
-    struct gguf_composition *composition;
-    struct gguf_model *model;        /* of the composition: owner of the new keys and of memory */
-    const struct gguf_model *source; /* of keys with the prefix `from`: one of them */
+    struct gguf_composition made;
+    const struct gguf_model *file;   /* that tensors are taken from; made.base, or a projector */
+    const struct gguf_model *source; /* of keys with the prefix `from`: a file or made.model */
     const char *from, *to;           /* prefixes of key names: "gemma3.vision.", "clip.vision." */
-    const struct gguf_tensor **by_name;  /* the base's tensors */
-    struct gguf_drafted_tensor *tensors; /* in the base's order */
-    size_t n_tensors, tensors_room;
-    size_t of_base, n_of_base; /* those drafted from the base; later ones may share a stored one */
-    struct gguf_piece *pieces;
-    size_t n_pieces, pieces_room;
-    bool is_changed;     /* it differs from the base */
-    const char *refusal; /* why llama.cpp runs no such model */
-    int result;          /* 0 or a negative errno */
-    struct gguf_report *report;
+    const char *refusal;             /* why llama.cpp runs no such model */
 };
 
 /*
@@ -75,8 +55,7 @@ struct gguf_layout {
     const char *keys;
     const char *f32; /* starts of names of tensors that must be F32 */
     void (*rest)(struct gguf_draft *draft);
-    void (*undo)(struct gguf_draft *draft); /* of a projector: the way back; NULL: there is none */
-    const char *refusal;                    /* why llama.cpp runs no such model */
+    const char *refusal; /* why llama.cpp runs no such model */
 };
 
 /* The tables end with a row without an architecture. */
@@ -85,6 +64,20 @@ extern const struct gguf_layout gguf_text_layouts[], gguf_projector_layouts[];
 /* Translate the tensors mtp.* of Qwen 3.5, which predict further tokens. */
 void gguf_draft_nextn(struct gguf_draft *draft);
 
+/*
+ * Bring the rows of each head of queries and keys into the order of llama.cpp, in which halves
+ * become neighbours; or back.
+ */
+void gguf_draft_permute(struct gguf_draft *draft, bool is_back);
+
+/* Begin a draft without items, with the keys of the file. */
+void gguf_draft_begin(struct gguf_draft *draft, const struct gguf_model *file,
+                      struct gguf_report *report);
+
+/* Make the text of a refusal, or "WHAT: REASON" of a failure. Returns 0 or -ENOMEM. */
+int gguf_draft_refuse(int result, const char *refusal, const char *what,
+                      const struct gguf_report *why, char **text, struct gguf_report *report);
+
 /* ---- words ---- */
 
 /* Get the next word of a list, which may be NULL. Returns false after the last. */
@@ -92,7 +85,7 @@ bool gguf_next_word(const char **list, struct gguf_string *word);
 
 /* Return true if the name begins with a word of the list; if a word is the text; if one ends so. */
 bool gguf_words_begin(const char *words, struct gguf_string name);
-bool gguf_words_have(const char *words, const char *text);
+bool gguf_words_have(const char *words, struct gguf_string text);
 bool gguf_words_end_with(const char *words, const char *end);
 
 /*
@@ -101,24 +94,6 @@ bool gguf_words_end_with(const char *words, const char *end);
  */
 const char *gguf_split_number(struct gguf_string name, const char *prefix, uint64_t *number,
                               char text[GGUF_NAME_BYTES]);
-
-/* Get the text of a key, or "" if there is none that fits. */
-void gguf_get_text(const struct gguf_model *model, const char *key, char *text, size_t room);
-
-/* ---- beginning and end ---- */
-
-/* Begin a draft without tensors, with the keys of the base. */
-void gguf_draft_begin(struct gguf_draft *draft, const struct gguf_model *base,
-                      struct gguf_report *report);
-
-/* Take tensors and keys from another model from now on. */
-void gguf_draft_change_base(struct gguf_draft *draft, const struct gguf_model *base);
-
-/*
- * Make the model of a draft that differs from its base and is not refused, and free the draft.
- * Returns draft->result or the error of making it, which is reported.
- */
-int gguf_draft_end(struct gguf_draft *draft, struct gguf_model **model);
 
 /* ---- keys ---- */
 
@@ -154,57 +129,27 @@ void gguf_draft_keys(struct gguf_draft *draft, const char *words);
  */
 void gguf_draft_undo_keys(struct gguf_draft *draft, const char *words);
 
+/* Return true if a text of the new model is missing, empty or "default". */
+bool gguf_draft_lacks_text(const struct gguf_draft *draft, const char *name);
+
 /* Give the keys of one architecture's prefix another. */
 void gguf_draft_rename_architecture(struct gguf_draft *draft, const char *name);
 
 /* ---- tensors ---- */
 
-/* Return the file's tensor of that name, or NULL. */
-const struct gguf_tensor *gguf_draft_stored(const struct gguf_draft *draft, const char *name);
-
-/* Return the drafted tensor that has that name in the file, or NULL. */
-struct gguf_drafted_tensor *gguf_draft_of(const struct gguf_draft *draft, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* Return the drafted tensor that has that new name, or NULL. It takes time for each tensor. */
-struct gguf_drafted_tensor *gguf_draft_tensor(const struct gguf_draft *draft, const char *name);
-
-/* Add a tensor that is the file's, unchanged. */
-void gguf_draft_add(struct gguf_draft *draft, const struct gguf_tensor *stored);
-
-void gguf_draft_rename(struct gguf_draft *draft, struct gguf_drafted_tensor *tensor,
-                       const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Return the item of that name, or NULL. It takes time for each item. */
+struct gguf_item *gguf_draft_item(const struct gguf_draft *draft, const char *name);
 
 /* Obey the words of a list of names, or reverse them. */
-void gguf_draft_names(struct gguf_draft *draft, struct gguf_drafted_tensor *tensor,
-                      const char *words);
-void gguf_draft_undo_names(struct gguf_draft *draft, struct gguf_drafted_tensor *tensor,
-                           const char *words);
+void gguf_draft_names(struct gguf_draft *draft, struct gguf_item *item, const char *words);
+void gguf_draft_undo_names(struct gguf_draft *draft, struct gguf_item *item, const char *words);
 
-void gguf_draft_drop(struct gguf_draft *draft, struct gguf_drafted_tensor *tensor);
+void gguf_draft_drop(struct gguf_draft *draft, struct gguf_item *item);
 
-/* Begin the pieces of a tensor anew. */
-void gguf_draft_begin_pieces(struct gguf_draft *draft, struct gguf_drafted_tensor *tensor,
-                             const struct dequant_type *type);
-
-/* Add elements of a stored tensor: as stored if `tensor` has its type, else as F32. */
-void gguf_draft_add_piece(struct gguf_draft *draft, struct gguf_drafted_tensor *tensor,
-                          const struct gguf_tensor *stored, uint64_t first, uint64_t n_elements);
+void gguf_draft_set_type(struct gguf_draft *draft, struct gguf_item *item, uint32_t type_id);
 
 /*
- * Make a tensor of F32 that is n_elements zeros. Returns them for changes, or NULL after a failure.
+ * Replace the data of an item by n_elements zeros of F32. Returns them for changes, or NULL after a
+ * failure.
  */
-float *gguf_draft_add_made(struct gguf_draft *draft, struct gguf_drafted_tensor *tensor,
-                           uint64_t n_elements);
-
-/* Encode the elements of a stored tensor as F32 or F16. */
-void gguf_draft_set_type(struct gguf_draft *draft, struct gguf_drafted_tensor *tensor,
-                         uint32_t type_id);
-
-/*
- * Make the first tensor the n ones, joined along dimension `dim`, and drop the others. It has their
- * type, or F32 if types differ or is_f32. Returns false, with nothing changed, if one is NULL or
- * differs in another dimension.
- */
-bool gguf_draft_join(struct gguf_draft *draft, struct gguf_drafted_tensor **tensors, size_t n,
-                     uint32_t dim, bool is_f32);
+float *gguf_draft_make_data(struct gguf_draft *draft, struct gguf_item *item, uint64_t n_elements);

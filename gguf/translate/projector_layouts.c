@@ -1,7 +1,11 @@
 /* How files of Ollama hold encoders of images and sound. All rows of an architecture are used. */
 #include "gguf/translate/draft.h"
 
+#include "gguf/fusions.h"
+#include "gguf/legacy/old_tensors.h"
+
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,109 +16,75 @@ enum { MAX_SIDE = 64, MAX_EMBEDDING = 4096, MAX_BLOCKS = 4096 };
 
 /* ---- tensors ---- */
 
-/* Join queries, keys and values of all blocks. */
-static void join_qkv(struct gguf_draft *draft, bool is_f32)
-{
-    static const char *const ends[] = {"weight", "bias"};
-
-    for (unsigned block = 0; draft->result == 0; block++) {
-        if (!gguf_draft_of(draft, "v.blk.%u.attn_q.weight", block))
-            return;
-        for (uint32_t i = 0; i < 2; i++) {
-            struct gguf_drafted_tensor *three[3];
-
-            for (size_t j = 0; j < 3; j++)
-                three[j] = gguf_draft_of(draft, "v.blk.%u.attn_%c.%s", block, "qkv"[j], ends[i]);
-            if (gguf_draft_join(draft, three, 3, i == 0 ? 1 : 0, is_f32))
-                gguf_draft_rename(draft, three[0], "v.blk.%u.attn_qkv.%s", block, ends[i]);
-        }
-    }
-}
-
 /* Make a tensor of each of the two frames of the patches, which alternate for each channel. */
 static void split_patches(struct gguf_draft *draft)
 {
-    struct gguf_drafted_tensor *first = gguf_draft_of(draft, "v.patch_embed.weight"), *second;
-    const struct gguf_tensor *stored = first ? first->stored : NULL;
+    struct gguf_item *both = gguf_draft_item(draft, "v.patch_embd.weight"), frames[2];
     const uint64_t n_channels = gguf_draft_number(draft, "num_channels", 3);
 
-    if (!first)
+    if (!both)
         return;
-    if (stored->ne[2] != 2 || n_channels == 0 || stored->ne[3] % n_channels != 0) {
+    if (both->like.ne[2] != 2 || n_channels == 0 || both->like.ne[3] % n_channels != 0) {
         draft->refusal = "its tensor v.patch_embed.weight has another shape than two frames";
         return;
     }
-    gguf_draft_add(draft, stored);
-    first = gguf_draft_of(draft, "v.patch_embed.weight");
-    second = &draft->tensors[draft->n_tensors - 1];
-    gguf_draft_rename(draft, second, "v.patch_embd.weight.1");
-    for (uint64_t frame = 0; frame < 2; frame++) {
-        struct gguf_drafted_tensor *tensor = frame == 0 ? first : second;
-        const uint64_t n = stored->ne[0] * stored->ne[1];
-
-        gguf_draft_begin_pieces(draft, tensor, dequant_type_by_id(DEQUANT_F32));
-        for (uint64_t i = 0; draft->result == 0 && i < stored->ne[3]; i++)
-            gguf_draft_add_piece(draft, tensor, stored, (2 * i + frame) * n, n);
-        tensor->n_dims = 4;
-        tensor->ne[2] = n_channels;
-        tensor->ne[3] = stored->ne[3] / n_channels;
+    for (uint64_t i = 0; i < 2; i++) {
+        frames[i] = *both;
+        gguf_take_rows(&draft->made, &frames[i], 2, i, 1);
+        gguf_draft_set_type(draft, &frames[i], DEQUANT_F32);
+        frames[i].like.n_dims = 4;
+        frames[i].like.ne[2] = n_channels;
+        frames[i].like.ne[3] /= n_channels;
     }
+    frames[1].like.name = gguf_compose_name(&draft->made, "v.patch_embd.weight.1");
+    *both = frames[0];
+    gguf_insert_item(&draft->made, draft->made.n_items, frames[1]);
 }
 
-/* Bring the rows of each head into the order of llama.cpp: halves become neighbours. */
-static void permute(struct gguf_draft *draft, struct gguf_drafted_tensor *tensor, uint64_t n_heads,
-                    bool is_back)
-{
-    const struct gguf_tensor *stored = tensor ? tensor->stored : NULL;
-    const uint64_t n_rows = stored && n_heads > 0 ? stored->ne[1] / n_heads : 0;
-
-    if (n_rows == 0 || n_rows % 2 != 0 || stored->ne[1] % n_heads != 0)
-        return;
-    gguf_draft_begin_pieces(draft, tensor, stored->type);
-    for (uint64_t row = 0; draft->result == 0 && row < stored->ne[1]; row++) {
-        const uint64_t in_head = row % n_rows;
-        const uint64_t from = is_back ? in_head % (n_rows / 2) * 2 + in_head / (n_rows / 2)
-                                      : in_head % 2 * (n_rows / 2) + in_head / 2;
-
-        gguf_draft_add_piece(draft, tensor, stored, (row - in_head + from) * stored->ne[0],
-                             stored->ne[0]);
-    }
-}
-
-/* Permute queries and keys of all blocks. */
-static void permute_all(struct gguf_draft *draft, bool is_back)
+void gguf_draft_permute(struct gguf_draft *draft, bool is_back)
 {
     const uint64_t n_heads = gguf_draft_number(draft, "attention.head_count", 0);
-    struct gguf_drafted_tensor *queries;
+    struct gguf_composition *made = &draft->made;
+    struct gguf_name_match match;
 
-    for (unsigned block = 0; (queries = gguf_draft_of(draft, "v.blk.%u.attn_q.weight", block));
-         block++) {
-        permute(draft, queries, n_heads, is_back);
-        permute(draft, gguf_draft_of(draft, "v.blk.%u.attn_k.weight", block), n_heads, is_back);
+    for (size_t i = 0; n_heads > 0 && i < made->n_items; i++) {
+        const struct gguf_item old = made->items[i];
+        const uint64_t n_rows = old.like.ne[1], n = n_rows / n_heads;
+
+        if ((!gguf_tensor_name_matches(old.like.name, "v.blk.%.attn_q", &match) &&
+             !gguf_tensor_name_matches(old.like.name, "v.blk.%.attn_k", &match)) ||
+            strcmp(match.suffix, ".weight") != 0 || n == 0 || n % 2 != 0 || n_rows % n_heads != 0)
+            continue;
+        made->items[i] = gguf_begin_rows(made, &old, 1, old.like.name);
+        for (uint64_t row = 0; made->result == 0 && row < n_rows; row++) {
+            const uint64_t at = row % n;
+            const uint64_t from =
+                is_back ? at % (n / 2) * 2 + at / (n / 2) : at % 2 * (n / 2) + at / 2;
+
+            gguf_append_rows(made, &made->items[i], &old, 1, 0, row - at + from, 1);
+        }
     }
 }
 
 static void finish_mistral3(struct gguf_draft *draft)
 {
-    const struct gguf_tensor *embeddings = gguf_draft_stored(draft, "token_embd.weight");
+    const struct gguf_tensor *embeddings =
+        gguf_tensor_named_today(draft->file, "token_embd.weight");
     const uint64_t token = gguf_draft_token(draft, "[IMG_BREAK]");
-    struct gguf_drafted_tensor *row;
+    struct gguf_item row;
 
-    permute_all(draft, false);
-    if (!embeddings || draft->result < 0)
+    gguf_draft_permute(draft, false);
+    if (!embeddings)
         return;
-    gguf_draft_add(draft, embeddings);
-    if (draft->result < 0)
-        return;
-    row = &draft->tensors[draft->n_tensors - 1];
-    gguf_draft_rename(draft, row, "v.token_embd.img_break");
-    row->n_dims = 1;
-    row->ne[1] = 1;
-    gguf_draft_begin_pieces(draft, row, dequant_type_by_id(DEQUANT_F32));
+    row = gguf_whole_item(&draft->made, draft->file, embeddings,
+                          gguf_compose_name(&draft->made, "v.token_embd.img_break"));
+    gguf_draft_set_type(draft, &row, DEQUANT_F32);
     if (token < embeddings->ne[1])
-        gguf_draft_add_piece(draft, row, embeddings, token * embeddings->ne[0], embeddings->ne[0]);
+        gguf_take_rows(&draft->made, &row, 1, token, 1);
     else
-        gguf_draft_add_made(draft, row, embeddings->ne[0]);
+        gguf_draft_make_data(draft, &row, embeddings->ne[0]);
+    row.like.n_dims = 1;
+    gguf_insert_item(&draft->made, draft->made.n_items, row);
 }
 
 /* ---- keys ---- */
@@ -131,7 +101,7 @@ static void mark_deep_blocks(struct gguf_draft *draft, const struct gguf_array *
     }
     is_deep = calloc(n + 1, sizeof *is_deep);
     if (!is_deep) {
-        draft->result = -ENOMEM;
+        draft->made.result = -ENOMEM;
         return;
     }
     for (uint64_t i = 0; i < deep->n_elements && i < 64; i++) {
@@ -148,33 +118,33 @@ static void mark_deep_blocks(struct gguf_draft *draft, const struct gguf_array *
 static void finish_qwen35(struct gguf_draft *draft)
 {
     mark_deep_blocks(draft, &(struct gguf_array){0});
-    join_qkv(draft, false);
+    gguf_fuse(&draft->made, GGUF_FUSION_VISION_QKV, GGUF_FUSE_ANY);
     split_patches(draft);
 }
 
 static void finish_qwen3vl(struct gguf_draft *draft)
 {
     const struct gguf_array deep = gguf_draft_array(draft, "deepstack_visual_indexes");
-    const struct gguf_tensor *places = gguf_draft_stored(draft, "v.pos_embed.weight");
-    const uint64_t side = places ? (uint64_t)lround(sqrt((double)places->ne[1])) : 0;
+    const struct gguf_item *places = gguf_draft_item(draft, "v.position_embd.weight");
+    const uint64_t side = places ? (uint64_t)lround(sqrt((double)places->like.ne[1])) : 0;
 
     mark_deep_blocks(draft, &deep);
     if (side > 0 && !gguf_draft_key(draft, "image_size"))
         gguf_draft_set_u32(draft, "image_size", side * gguf_draft_number(draft, "patch_size", 16));
-    for (size_t i = 0; draft->result == 0 && i < draft->n_tensors; i++) {
-        struct gguf_drafted_tensor *tensor = &draft->tensors[i];
+    for (size_t i = 0; draft->made.result == 0 && i < draft->made.n_items; i++) {
+        struct gguf_item *item = &draft->made.items[i];
         char text[GGUF_NAME_BYTES];
         uint64_t index;
-        const char *rest = gguf_split_number(tensor->name, "v.deepstack_merger.", &index, text);
+        const char *rest = gguf_split_number(item->like.name, "v.deepstack_merger.", &index, text);
 
         if (!rest)
             continue;
         if (gguf_text_starts_with(rest, "linear_"))
             rest += strlen("linear_");
-        gguf_draft_rename(draft, tensor, "v.deepstack.%llu.%s",
-                          (unsigned long long)gguf_array_number(&deep, index, index), rest);
+        item->like.name = gguf_compose_name(&draft->made, "v.deepstack.%" PRIu64 ".%s",
+                                            gguf_array_number(&deep, index, index), rest);
     }
-    join_qkv(draft, true);
+    gguf_fuse(&draft->made, GGUF_FUSION_VISION_QKV, GGUF_FUSE_F32);
     split_patches(draft);
 }
 
@@ -206,26 +176,26 @@ static uint64_t square_root(uint64_t number)
  * Make the embeddings of n x n places from those of the file's square, linearly between the four
  * nearest; corners lie on corners.
  */
-static void resample(struct gguf_draft *draft, struct gguf_drafted_tensor *tensor, uint64_t n)
+static void resample(struct gguf_draft *draft, struct gguf_item *item, uint64_t n)
 {
-    const struct gguf_tensor *stored = tensor->stored;
+    const struct gguf_tensor *stored = gguf_origin_of(&draft->made, item)->tensor;
     const uint64_t n_embd = stored->ne[0], side = square_root(stored->ne[1]);
     float *out, *rows;
 
     if (side == n) {
-        gguf_draft_set_type(draft, tensor, DEQUANT_F32);
+        gguf_draft_set_type(draft, item, DEQUANT_F32);
         return;
     }
     if (side == 0 || n == 0 || n > MAX_SIDE || n_embd > MAX_EMBEDDING) {
         draft->refusal = "its tensor v.position_embd has no square of places";
         return;
     }
-    out = gguf_draft_add_made(draft, tensor, n * n * n_embd);
-    rows = gguf_model_alloc(draft->model, 4 * n_embd * sizeof *rows);
+    out = gguf_draft_make_data(draft, item, n * n * n_embd);
+    rows = gguf_model_alloc(draft->made.model, 4 * n_embd * sizeof *rows);
     if (!rows)
-        draft->result = -ENOMEM;
-    tensor->ne[1] = n * n;
-    for (uint64_t i = 0; draft->result == 0 && i < n * n; i++) {
+        draft->made.result = -ENOMEM;
+    item->like.ne[1] = n * n;
+    for (uint64_t i = 0; draft->made.result == 0 && i < n * n; i++) {
         const double scale = n > 1 ? (double)(side - 1) / (double)(n - 1) : 0;
         const double y = (double)(i / n) * scale, x = (double)(i % n) * scale;
         const uint64_t y0 = (uint64_t)y, x0 = (uint64_t)x;
@@ -233,9 +203,9 @@ static void resample(struct gguf_draft *draft, struct gguf_drafted_tensor *tenso
         const uint64_t places[] = {y0 * side + x0, y0 * side + x1, y1 * side + x0, y1 * side + x1};
         const float wy = (float)(y - (double)y0), wx = (float)(x - (double)x0);
 
-        for (size_t j = 0; draft->result == 0 && j < 4; j++)
-            draft->result =
-                gguf_elements_read(&(struct gguf_elements){.model = draft->base,
+        for (size_t j = 0; draft->made.result == 0 && j < 4; j++)
+            draft->made.result =
+                gguf_elements_read(&(struct gguf_elements){.model = draft->file,
                                                            .tensor = stored,
                                                            .type = dequant_type_by_id(DEQUANT_F32)},
                                    places[j] * n_embd * sizeof *rows, n_embd * sizeof *rows,
@@ -251,8 +221,8 @@ static void resample(struct gguf_draft *draft, struct gguf_drafted_tensor *tenso
 
 static void finish_nemotron(struct gguf_draft *draft)
 {
-    struct gguf_drafted_tensor *places = gguf_draft_tensor(draft, "v.position_embd.weight");
-    struct gguf_drafted_tensor *patches = gguf_draft_of(draft, "v.patch_embd.weight");
+    struct gguf_item *places = gguf_draft_item(draft, "v.position_embd.weight");
+    struct gguf_item *patches = gguf_draft_item(draft, "v.patch_embd.weight");
     const uint64_t patch = gguf_draft_number(draft, "patch_size", 16);
     const uint64_t n_channels = gguf_draft_number(draft, "num_channels", 3);
 
@@ -261,68 +231,13 @@ static void finish_nemotron(struct gguf_draft *draft)
                            4 * gguf_draft_number(draft, "embedding_length", 1280));
     if (places && patch > 0)
         resample(draft, places, gguf_draft_number(draft, "image_size", 512) / patch);
-    if (patches && patches->n_dims == 2 && patch < 4096 && n_channels < 4096 &&
-        patches->ne[0] == patch * patch * n_channels) {
-        const uint64_t ne[GGUF_MAX_DIMS] = {patch, patch, n_channels, patches->ne[1]};
+    if (patches && patches->like.n_dims == 2 && patch < 4096 && n_channels < 4096 &&
+        patches->like.ne[0] == patch * patch * n_channels) {
+        const uint64_t ne[GGUF_MAX_DIMS] = {patch, patch, n_channels, patches->like.ne[1]};
 
-        memcpy(patches->ne, ne, sizeof ne);
-        patches->n_dims = 4;
+        memcpy(patches->like.ne, ne, sizeof ne);
+        patches->like.n_dims = 4;
     }
-}
-
-/* ---- the way back ---- */
-
-static void undo_gemma3(struct gguf_draft *draft)
-{
-    const uint64_t patch = gguf_draft_number(draft, "patch_size", 0);
-    const uint64_t side = patch > 0 ? gguf_draft_number(draft, "image_size", 0) / patch : 0;
-    const uint64_t scale = gguf_draft_number(draft, "projector.scale_factor", 4);
-    const uint64_t n_embd = gguf_draft_number(draft, "embedding_length", 0);
-
-    if (scale > 0 && side < 1 << 16)
-        gguf_draft_set_u32(draft, "/gemma3.mm.tokens_per_image", side / scale * (side / scale));
-    gguf_draft_keys(draft, "num_channels=u32:3");
-    /* Old projectors have the names of the two matrices exchanged. */
-    for (size_t i = draft->of_base; i < draft->n_tensors; i++) {
-        struct gguf_drafted_tensor *tensor = &draft->tensors[i];
-        static const char *const ends[] = {".mlp.fc2.weight", ".mlp.fc1.weight"};
-        const bool is_first = gguf_string_ends_with(tensor->name, ends[1]);
-        const int n = (int)(tensor->name.length_bytes - strlen(ends[0]));
-
-        if ((is_first || gguf_string_ends_with(tensor->name, ends[0])) &&
-            (tensor->ne[0] == n_embd) != is_first && tensor->ne[0] != tensor->ne[1]) {
-            struct gguf_drafted_tensor *bias = gguf_draft_of(
-                draft, "%.*s.ffn_%s.bias", n, tensor->name.data, is_first ? "up" : "down");
-
-            gguf_draft_rename(draft, tensor, "%.*s%s", n, tensor->name.data, ends[!is_first]);
-            if (bias)
-                gguf_draft_rename(draft, bias, "%.*s.mlp.fc%d.bias", n, bias->name.data,
-                                  is_first ? 2 : 1);
-        }
-    }
-}
-
-static void undo_mistral3(struct gguf_draft *draft)
-{
-    struct gguf_drafted_tensor *row = gguf_draft_of(draft, "v.token_embd.img_break");
-    const uint64_t n_heads = gguf_draft_number(draft, "attention.head_count", 0);
-    const bool has_bias = gguf_draft_stored(draft, "mm.1.bias");
-    uint64_t token;
-
-    permute_all(draft, true);
-    if (row)
-        gguf_draft_drop(draft, row);
-    if (n_heads > 0)
-        gguf_draft_set_u32(draft, "attention.key_length",
-                           gguf_draft_number(draft, "embedding_length", 0) / n_heads);
-    gguf_draft_keys(draft, "num_channels=u32:3 rope.freq_base=f32:10000 "
-                           "/mistral3.mm.projector_hidden_act=str:gelu");
-    gguf_draft_keys(draft, has_bias ? "/mistral3.mm.projector_bias=bool:true"
-                                    : "/mistral3.mm.projector_bias=bool:false");
-    draft->source = draft->model; /* the vocabulary is the text model's */
-    token = gguf_draft_token(draft, "[IMG]");
-    if (token < UINT32_MAX)
-        gguf_draft_set_u32(draft, "/mistral3.image_token_index", token);
 }
 
 /* ---- the table ---- */
@@ -341,7 +256,7 @@ static void undo_mistral3(struct gguf_draft *draft)
     "v.patch_embd_0.weight>v.patch_embd.weight v.patch_embd_1.weight>v.patch_embd.weight.1"
 
 const struct gguf_layout gguf_projector_layouts[] = {
-    {"gemma3", "v.*", .tower = "vision", .takes = "v. mm.", .undo = undo_gemma3,
+    {"gemma3", "v.*", .tower = "vision", .takes = "v. mm.",
      .names = "v.patch_embedding>v.patch_embd v.position_embedding>v.position_embd "
               "v.post_layernorm>v.post_ln .layer_norm1>.ln1 .layer_norm2>.ln2 "
               ".attn_output>.attn_out .mlp.fc1>.ffn_up .mlp.fc2>.ffn_down "
@@ -352,13 +267,13 @@ const struct gguf_layout gguf_projector_layouts[] = {
      .keys = LAYER HALVES GELU "spatial_merge_size num_channels feed_forward_length=u32:4304 "
                                "image_size=u32:768 attention.layer_norm_epsilon=f32:1e-6 "
                                "/clip.projector_type!str:qwen3vl_merger",
-     .f32 = "v.position_embd.weight", .rest = finish_qwen35},
+     .f32 = "v.position_embd.weight v.patch_embd.weight", .rest = finish_qwen35},
     {"qwen3vl qwen3vlmoe", "v.*", .tower = "vision", .takes = "v. mm.", .names = MERGER,
      .keys = LAYER EPSILON HALVES GELU
      "spatial_merge_size num_channels temporal_patch_size=u32:2 rope.freq_base=f32:10000 "
      "image_min_pixels<shortest_edge=u32:65536 image_max_pixels<longest_edge=u32:16777216 "
      "feed_forward_length=@v.blk.0.ffn_up.weight:1 /clip.projector_type!str:qwen3vl_merger",
-     .f32 = "v.position_embd.weight", .rest = finish_qwen3vl},
+     .f32 = "v.position_embd.weight v.patch_embd.weight", .rest = finish_qwen3vl},
     {"qwen25vl", "v.*", .tower = "vision", .takes = "v. mm.",
      .names = "v.merger.ln_q>v.post_ln v.merger.mlp.0>mm.0 v.merger.mlp.2>mm.2 " TWO_FRAMES,
      .keys = LAYER EPSILON SILU "num_channels spatial_merge_size window_size image_size=u32:560 "
@@ -367,7 +282,7 @@ const struct gguf_layout gguf_projector_layouts[] = {
                                 "image_std=arr[f32]:[0.26862954,0.26130258,0.27577711] "
                                 "/clip.projector_type!str:qwen2.5vl_merger",
      .f32 = "v.patch_embd.weight", .rest = finish_qwen25vl},
-    {"mistral3", "v.*", .tower = "vision", .takes = "v. mm.", .undo = undo_mistral3,
+    {"mistral3", "v.*", .tower = "vision", .takes = "v. mm.",
      .names = "v.patch_conv>v.patch_embd v.encoder_norm>v.pre_ln .attn_output>.attn_out "
               ".attn_norm>.ln1 .ffn_norm>.ln2 mm.linear_1>mm.1 mm.linear_2>mm.2 "
               "mm.patch_merger.merging_layer>mm.patch_merger mm.norm>mm.input_norm",

@@ -1,6 +1,7 @@
 /* How files of Ollama hold text models. The rows are tried in this order, each once. */
 #include "gguf/translate/draft.h"
 
+#include "gguf/fusions.h"
 #include "gguf/made_values.h"
 
 #include <errno.h>
@@ -44,7 +45,7 @@ static void cut_vocabulary(struct gguf_draft *draft, uint64_t n_tokens)
 
 static void finish_gemma3(struct gguf_draft *draft)
 {
-    const struct gguf_tensor *embeddings = gguf_draft_stored(draft, "token_embd.weight");
+    const struct gguf_item *embeddings = gguf_draft_item(draft, "token_embd.weight");
 
     if (!gguf_draft_key(draft, "/tokenizer.chat_template"))
         gguf_draft_set(draft, "/tokenizer.chat_template",
@@ -53,7 +54,7 @@ static void finish_gemma3(struct gguf_draft *draft)
     if (gguf_draft_number(draft, "context_length", 0) >= 131072)
         gguf_draft_keys(draft, "rope.scaling.type=str:linear rope.scaling.factor=f32:8");
     if (embeddings)
-        cut_vocabulary(draft, embeddings->ne[1]);
+        cut_vocabulary(draft, embeddings->like.ne[1]);
 }
 
 /* Return the bits of a letter of base64, or -1. */
@@ -85,8 +86,9 @@ static void join_letters(struct gguf_draft *draft)
     struct gguf_value letter;
     uint32_t bits = 0, n_bits = 0;
 
-    draft->result = gguf_make_array(draft->model, GGUF_UINT8, 0, letters.n_elements, &builder);
-    for (uint64_t i = 0; draft->result == 0 && i < letters.n_elements; i++) {
+    draft->made.result =
+        gguf_make_array(draft->made.model, GGUF_UINT8, 0, letters.n_elements, &builder);
+    for (uint64_t i = 0; draft->made.result == 0 && i < letters.n_elements; i++) {
         gguf_array_next(&cursor, GGUF_STRING, &letter);
         const char *text = letter.string.data;
         const int value = letter.string.length_bytes == 1 ? base64_bits(*text) : -1;
@@ -104,7 +106,7 @@ static void join_letters(struct gguf_draft *draft)
             *builder.at++ = (uint8_t)(bits >> n_bits);
         }
     }
-    if (draft->result < 0)
+    if (draft->made.result < 0)
         return;
     builder.array.n_elements = builder.array.size_bytes =
         (uint64_t)(builder.at - builder.array.data);
@@ -113,10 +115,10 @@ static void join_letters(struct gguf_draft *draft)
 
 static bool has_more_embeddings(const struct gguf_draft *draft)
 {
-    const struct gguf_tensor *all = gguf_draft_stored(draft, "token_embd.weight");
-    const struct gguf_tensor *text = gguf_draft_stored(draft, "per_layer_token_embd.weight");
+    const struct gguf_item *all = gguf_draft_item(draft, "token_embd.weight");
+    const struct gguf_item *text = gguf_draft_item(draft, "per_layer_token_embd.weight");
 
-    return all && text && all->ne[1] > text->ne[1];
+    return all && text && all->like.ne[1] > text->like.ne[1];
 }
 
 /* Set the numbers of an array, with one more if it is not there. */
@@ -129,7 +131,7 @@ static void set_with(struct gguf_draft *draft, const char *name, const struct gg
     bool is_there = false;
 
     if (!numbers) {
-        draft->result = -ENOMEM;
+        draft->made.result = -ENOMEM;
         return;
     }
     for (uint64_t i = 0; i < array->n_elements; i++) {
@@ -154,9 +156,9 @@ static void correct_types(struct gguf_draft *draft)
     if (tokens.element_type != GGUF_STRING || types.element_type != GGUF_INT32 ||
         tokens.n_elements != types.n_elements)
         return;
-    draft->result =
-        gguf_make_array(draft->model, GGUF_INT32, types.n_elements, 4 * types.n_elements, &builder);
-    for (uint64_t i = 0; draft->result == 0 && i < types.n_elements; i++) {
+    draft->made.result = gguf_make_array(draft->made.model, GGUF_INT32, types.n_elements,
+                                         4 * types.n_elements, &builder);
+    for (uint64_t i = 0; draft->made.result == 0 && i < types.n_elements; i++) {
         gguf_array_next(&text, GGUF_STRING, &token);
         gguf_array_next(&type, GGUF_INT32, &number);
         if (token.string.length_bytes == 6 && gguf_string_starts_with(token.string, "<0x") &&
@@ -166,7 +168,7 @@ static void correct_types(struct gguf_draft *draft)
             number.u64 = 1; /* normal */
         gguf_put_u32(&builder, (uint32_t)number.u64);
     }
-    if (draft->result == 0)
+    if (draft->made.result == 0)
         gguf_draft_set(draft, "/tokenizer.ggml.token_type",
                        (struct gguf_value){.type = GGUF_ARRAY, .array = builder.array});
 }
@@ -174,20 +176,16 @@ static void correct_types(struct gguf_draft *draft)
 static void cut_gemma3n(struct gguf_draft *draft)
 {
     static const char ids[] = "/tokenizer.ggml.eos_token_ids";
-    const struct gguf_tensor *text = gguf_draft_stored(draft, "per_layer_token_embd.weight");
-    struct gguf_drafted_tensor *all = gguf_draft_of(draft, "token_embd.weight");
+    const uint64_t n = gguf_draft_item(draft, "per_layer_token_embd.weight")->like.ne[1];
     const struct gguf_array old = gguf_draft_array(draft, ids);
 
-    cut_vocabulary(draft, text->ne[1]);
+    cut_vocabulary(draft, n);
     correct_types(draft);
     if (old.n_elements > 0 && gguf_value_type_is_integer(old.element_type))
         set_with(draft, ids, &old, 106);
     else
         gguf_draft_set_numbers(draft, ids, GGUF_INT32, (uint32_t[]){1, 106}, 2);
-    all->ne[1] = text->ne[1];
-    gguf_draft_begin_pieces(draft, all, all->type);
-    gguf_draft_add_piece(draft, all, all->stored, 0, all->ne[0] * all->ne[1]);
-    draft->is_changed = true;
+    gguf_take_rows(&draft->made, gguf_draft_item(draft, "token_embd.weight"), 1, 0, n);
 }
 
 /* Replace an array by its maximum, or by `zero` if all are 0. */
@@ -249,32 +247,11 @@ static void finish_qwen3next(struct gguf_draft *draft)
 
 /* ---- tensors that are joined ---- */
 
-/* Join the gates and the ups of all blocks, whose names end in `end`, as tensors called `name`. */
-static void join_gates(struct gguf_draft *draft, const char *end, const char *name)
-{
-    for (size_t i = 0; draft->result == 0 && i < draft->n_tensors; i++) {
-        const struct gguf_string stored = draft->tensors[i].stored->name;
-        const size_t tail = strlen("ffn_gate") + strlen(end);
-        struct gguf_drafted_tensor *pair[2] = {&draft->tensors[i], NULL};
-        char text[64];
-        int n;
-
-        snprintf(text, sizeof text, ".ffn_gate%s", end);
-        if (!gguf_string_starts_with(stored, "blk.") || !gguf_string_ends_with(stored, text))
-            continue;
-        n = (int)(stored.length_bytes - tail);
-        pair[1] = gguf_draft_of(draft, "%.*sffn_up%s", n, stored.data, end);
-        if (pair[1] && pair[0]->stored->type == pair[1]->stored->type &&
-            pair[0]->ne[1] == pair[1]->ne[1] && gguf_draft_join(draft, pair, 2, 1, false))
-            gguf_draft_rename(draft, pair[0], "%.*s%s", n, stored.data, name);
-    }
-}
-
 /* Scales of the experts' tensors, which some files have, hold for gates and ups alone. */
 static void finish_gemma4(struct gguf_draft *draft)
 {
-    for (uint64_t i = 0; i < draft->base->n_tensors; i++) {
-        const struct gguf_string name = draft->base->tensors[i].name;
+    for (uint64_t i = 0; i < draft->file->n_tensors; i++) {
+        const struct gguf_string name = draft->file->tensors[i].name;
 
         if (gguf_string_contains(name, ".ffn_gate_up_exps.") ||
             gguf_string_contains(name, ".ffn_gate_exps.scale") ||
@@ -283,19 +260,19 @@ static void finish_gemma4(struct gguf_draft *draft)
             gguf_string_contains(name, ".ffn_up_exps.input_scale"))
             return;
     }
-    join_gates(draft, "_exps.weight", "ffn_gate_up_exps.weight");
+    gguf_fuse(&draft->made, GGUF_FUSION_GATE_UP_EXPS, GGUF_FUSE_EQUAL);
 }
 
 static bool lacks_embedding_norm(const struct gguf_draft *draft)
 {
-    return gguf_draft_stored(draft, "output_norm.weight") &&
-           !gguf_draft_stored(draft, "token_embd_norm.weight");
+    return gguf_draft_item(draft, "output_norm.weight") &&
+           !gguf_draft_item(draft, "token_embd_norm.weight");
 }
 
 static void finish_glmocr(struct gguf_draft *draft)
 {
     pad_sections(draft, "rope.mrope_section");
-    join_gates(draft, ".weight", "ffn_up.weight");
+    gguf_fuse(&draft->made, GGUF_FUSION_FFN_GATE_UP, GGUF_FUSE_EQUAL);
 }
 
 /* ---- keys of latent attention, experts and Llama 3 ---- */
@@ -325,11 +302,11 @@ static void finish_glm4moelite(struct gguf_draft *draft)
 
 static void finish_deepseekocr(struct gguf_draft *draft)
 {
-    const struct gguf_tensor *shared = gguf_draft_stored(draft, "blk.1.ffn_down_shexp.weight");
+    const struct gguf_item *shared = gguf_draft_item(draft, "blk.1.ffn_down_shexp.weight");
     const uint64_t one = gguf_draft_number(draft, "expert_feed_forward_length", 0);
 
     if (shared && one > 0 && !gguf_draft_key(draft, "expert_shared_count"))
-        gguf_draft_set_u32(draft, "expert_shared_count", shared->ne[0] / one);
+        gguf_draft_set_u32(draft, "expert_shared_count", shared->like.ne[0] / one);
 }
 
 static void finish_nemotron(struct gguf_draft *draft)
@@ -342,10 +319,10 @@ static void finish_nemotron(struct gguf_draft *draft)
 
 static void find_latent_size(struct gguf_draft *draft)
 {
-    for (size_t i = 0; i < draft->n_tensors; i++)
-        if (gguf_string_ends_with(draft->tensors[i].stored->name, ".ffn_latent_in.weight") &&
+    for (uint64_t i = 0; i < draft->file->n_tensors; i++)
+        if (gguf_string_ends_with(draft->file->tensors[i].name, ".ffn_latent_in.weight") &&
             !gguf_draft_key(draft, "moe_latent_size"))
-            gguf_draft_set_u32(draft, "moe_latent_size", draft->tensors[i].ne[1]);
+            gguf_draft_set_u32(draft, "moe_latent_size", draft->file->tensors[i].ne[1]);
 }
 
 /* The ids of Llama 3: the end of the text, of a turn, and the start of a header. */
@@ -353,14 +330,10 @@ enum { END_OF_TEXT = 128001, START_HEADER = 128006, END_OF_TURN = 128009 };
 
 static bool lacks_end_of_turn(const struct gguf_draft *draft)
 {
-    const struct gguf_key *pre = gguf_draft_key(draft, "/tokenizer.ggml.pre");
     const struct gguf_key *chat = gguf_draft_key(draft, "/tokenizer.chat_template");
-    const bool is_default =
-        !pre ||
-        (pre->value.type == GGUF_STRING &&
-         (pre->value.string.length_bytes == 0 || gguf_string_equals(pre->value.string, "default")));
 
-    if (!is_default && gguf_draft_number(draft, "/tokenizer.ggml.eos_token_id", 0) != END_OF_TEXT)
+    if (!gguf_draft_lacks_text(draft, "/tokenizer.ggml.pre") &&
+        gguf_draft_number(draft, "/tokenizer.ggml.eos_token_id", 0) != END_OF_TEXT)
         return false;
     return gguf_draft_token(draft, "<|eot_id|>") == END_OF_TURN &&
            (gguf_draft_token(draft, "<|start_header_id|>") == START_HEADER ||

@@ -1,5 +1,6 @@
 #include "gguf/translate/translate.h"
 
+#include "gguf/legacy/rwkv_tensors.h"
 #include "gguf/translate/draft.h"
 
 #include <errno.h>
@@ -17,14 +18,13 @@ static bool has_tensor(const struct gguf_draft *draft, const char *pattern)
     const size_t length = strlen(pattern);
     char part[NAME_BYTES];
 
-    if (*pattern == '=')
-        return gguf_draft_stored(draft, pattern + 1);
-    snprintf(part, sizeof part, "%.*s", (int)(length - 1), pattern + (*pattern == '*'));
-    for (uint64_t i = 0; i < draft->base->n_tensors; i++) {
-        const struct gguf_string name = draft->base->tensors[i].name;
+    snprintf(part, sizeof part, "%.*s", (int)(length - 1), pattern + (pattern[length - 1] != '*'));
+    for (uint64_t i = 0; i < draft->file->n_tensors; i++) {
+        const struct gguf_string name = draft->file->tensors[i].name;
 
-        if (*pattern == '*' ? gguf_string_ends_with(name, part)
-                            : gguf_string_starts_with(name, part))
+        if (*pattern == '*'   ? gguf_string_ends_with(name, part)
+            : *pattern == '=' ? gguf_string_equals(name, part)
+                              : gguf_string_starts_with(name, part))
             return true;
     }
     return false;
@@ -58,93 +58,104 @@ static bool is_marked(const struct gguf_draft *draft, const struct gguf_layout *
     return !layout->markers;
 }
 
-/* ---- what the row says of tensors ---- */
-
-/* Draft a tensor of the file, unless another row has. */
-static void draft_tensor(struct gguf_draft *draft, const struct gguf_layout *layout,
-                         struct gguf_drafted_tensor *tensor)
-{
-    if (gguf_words_begin(layout->drops, tensor->name)) {
-        gguf_draft_drop(draft, tensor);
-        return;
-    }
-    gguf_draft_names(draft, tensor, layout->names);
-    if (gguf_words_begin(layout->f32, tensor->name))
-        gguf_draft_set_type(draft, tensor, DEQUANT_F32);
-}
+/* ---- what the row says ---- */
 
 static void apply(struct gguf_draft *draft, const struct gguf_layout *layout)
 {
     if (layout->renamed)
         gguf_draft_rename_architecture(draft, layout->renamed);
-    for (size_t i = 0; draft->result == 0 && i < draft->n_tensors; i++)
-        if (draft->tensors[i].name.length_bytes > 0 &&
-            (!layout->takes || gguf_words_begin(layout->takes, draft->tensors[i].stored->name)))
-            draft_tensor(draft, layout, &draft->tensors[i]);
+    for (size_t i = 0; draft->made.result == 0 && i < draft->made.n_items; i++) {
+        struct gguf_item *item = &draft->made.items[i];
+
+        if (item->is_dropped ||
+            (layout->takes &&
+             !gguf_words_begin(layout->takes, gguf_origin_of(&draft->made, item)->tensor->name)))
+            continue;
+        if (gguf_words_begin(layout->drops, item->like.name)) {
+            gguf_draft_drop(draft, item);
+            continue;
+        }
+        gguf_draft_names(draft, item, layout->names);
+        if (gguf_words_begin(layout->f32, item->like.name))
+            gguf_draft_set_type(draft, item, DEQUANT_F32);
+    }
     gguf_draft_keys(draft, layout->keys);
-    if (layout->rest && draft->result == 0)
+    if (layout->rest && draft->made.result == 0)
         layout->rest(draft);
 }
 
 /* ---- the models ---- */
 
 /* Return the first row of a table, or of the rest of one, for an architecture, or NULL. */
-static const struct gguf_layout *find_layout(const struct gguf_layout *layouts, const char *name)
+static const struct gguf_layout *find_layout(const struct gguf_layout *layouts,
+                                             struct gguf_string name)
 {
     while (layouts->architecture && !gguf_words_have(layouts->architecture, name))
         layouts++;
     return layouts->architecture ? layouts : NULL;
 }
 
-/* Make the model of a draft that differs from the file. Frees the draft. */
-static int end(struct gguf_draft *draft, struct gguf_translation *translation,
-               struct gguf_model **model)
+void gguf_draft_begin(struct gguf_draft *draft, const struct gguf_model *file,
+                      struct gguf_report *report)
 {
-    if (draft->refusal)
-        translation->refusal = draft->refusal;
-    return gguf_draft_end(draft, model);
+    *draft = (struct gguf_draft){.file = file, .source = file, .from = "", .to = ""};
+    gguf_compose_begin(&draft->made, file, report);
+}
+
+/* Make the model of a draft that differs from the file and is not refused. */
+static int end(struct gguf_draft *draft, struct gguf_model **model)
+{
+    if (draft->made.result < 0 || (draft->made.is_changed && !draft->refusal))
+        return gguf_compose_end(&draft->made, model);
+    gguf_compose_drop(&draft->made);
+    return 0;
 }
 
 /* Use the rows for text models. An earlier row may make the architecture that a later one is for.
  */
-static int translate_text(const struct gguf_model *base, const char *architecture,
-                          struct gguf_translation *translation, struct gguf_report *report)
+static int translate_text(const struct gguf_model *file, struct gguf_translation *translation,
+                          const char **refusal, struct gguf_report *report)
 {
     const struct gguf_layout *layout = gguf_text_layouts;
-    char name[NAME_BYTES / 2], prefix[NAME_BYTES];
+    struct gguf_string name = gguf_architecture_of(file);
+    char prefix[NAME_BYTES];
     struct gguf_draft draft;
+    int result;
 
-    gguf_draft_begin(&draft, base, report);
-    draft.source = draft.model;
-    snprintf(name, sizeof name, "%s", architecture);
-    for (uint64_t i = 0; draft.result == 0 && i < base->n_tensors; i++)
-        gguf_draft_add(&draft, &base->tensors[i]);
-    draft.n_of_base = draft.n_tensors;
-    while (draft.result == 0 && !draft.refusal && (layout = find_layout(layout, name))) {
-        snprintf(prefix, sizeof prefix, "%s.", name);
+    gguf_draft_begin(&draft, file, report);
+    draft.source = draft.made.model;
+    gguf_append_items(&draft.made, file);
+    while (draft.made.result == 0 && !draft.refusal && (layout = find_layout(layout, name))) {
+        snprintf(prefix, sizeof prefix, "%.*s.", (int)name.length_bytes, name.data);
         draft.from = draft.to = prefix;
         if (is_marked(&draft, layout)) {
             draft.refusal = layout->refusal;
             apply(&draft, layout);
-            gguf_get_text(draft.model, "general.architecture", name, sizeof name);
+            name = gguf_architecture_of(draft.made.model);
         }
         layout++;
     }
-    return end(&draft, translation,
-               strcmp(name, "clip") == 0 ? &translation->projector : &translation->text);
+    *refusal = draft.refusal;
+    result = end(&draft, &translation->text);
+    if (gguf_string_equals(gguf_architecture_of(file), "clip")) {
+        translation->projector = translation->text;
+        translation->text = NULL;
+    }
+    return result;
 }
 
 /* Use a row for an encoder. */
 static void translate_tower(struct gguf_draft *draft, const struct gguf_layout *layout,
-                            const char *architecture)
+                            struct gguf_string architecture)
 {
     char from[NAME_BYTES], to[NAME_BYTES], keys[NAME_BYTES];
+    const int n = (int)architecture.length_bytes;
 
-    snprintf(from, sizeof from, "%s.%s.", architecture, layout->tower);
+    snprintf(from, sizeof from, "%.*s.%s.", n, architecture.data, layout->tower);
     snprintf(to, sizeof to, "clip.%s.", layout->tower);
     snprintf(keys, sizeof keys,
-             "projection_dim</%s.embedding_length /clip.has_%s_encoder!bool:true", architecture,
-             layout->tower);
+             "projection_dim</%.*s.embedding_length /clip.has_%s_encoder!bool:true", n,
+             architecture.data, layout->tower);
     draft->from = from;
     draft->to = to;
     apply(draft, layout);
@@ -152,58 +163,74 @@ static void translate_tower(struct gguf_draft *draft, const struct gguf_layout *
 }
 
 /* Use all rows for encoders that the file has. */
-static int translate_projector(const struct gguf_model *base, const char *architecture,
-                               struct gguf_translation *translation, struct gguf_report *report)
+static int translate_projector(const struct gguf_model *file, struct gguf_translation *translation,
+                               const char **refusal, struct gguf_report *report)
 {
+    const struct gguf_string name = gguf_architecture_of(file);
     const struct gguf_layout *layout = gguf_projector_layouts, *rows[2];
     struct gguf_draft draft;
     size_t n_rows = 0;
 
-    gguf_draft_begin(&draft, base, report);
-    draft.from = draft.to = "";
-    for (; draft.result == 0 && (layout = find_layout(layout, architecture)); layout++)
+    gguf_draft_begin(&draft, file, report);
+    for (; draft.made.result == 0 && (layout = find_layout(layout, name)); layout++)
         if (is_marked(&draft, layout) && n_rows < 2)
             rows[n_rows++] = layout;
-    for (uint64_t i = 0; draft.result == 0 && i < base->n_tensors; i++)
-        if ((n_rows > 0 && gguf_words_begin(rows[0]->takes, base->tensors[i].name)) ||
-            (n_rows > 1 && gguf_words_begin(rows[1]->takes, base->tensors[i].name)))
-            gguf_draft_add(&draft, &base->tensors[i]);
-    draft.n_of_base = draft.n_tensors;
-    if (n_rows > 0 && draft.result == 0) {
-        draft.model->n_keys = 0;
+    gguf_append_items(&draft.made, n_rows > 0 ? file : &(struct gguf_model){0});
+    for (size_t i = 0; i < draft.made.n_items; i++)
+        draft.made.items[i].is_dropped =
+            !gguf_words_begin(rows[0]->takes, file->tensors[i].name) &&
+            (n_rows == 1 || !gguf_words_begin(rows[1]->takes, file->tensors[i].name));
+    gguf_remove_dropped(&draft.made);
+    if (n_rows > 0 && draft.made.result == 0) {
+        draft.made.model->n_keys = 0;
         gguf_draft_keys(&draft, "general.architecture!str:clip general.type!str:mmproj "
                                 "general.name general.file_type general.quantization_version");
     }
-    for (size_t i = 0; draft.result == 0 && i < n_rows; i++)
-        translate_tower(&draft, rows[i], architecture);
-    return end(&draft, translation, &translation->projector);
+    for (size_t i = 0; draft.made.result == 0 && i < n_rows; i++)
+        translate_tower(&draft, rows[i], name);
+    *refusal = draft.refusal;
+    return end(&draft, &translation->projector);
+}
+
+int gguf_draft_refuse(int result, const char *refusal, const char *what,
+                      const struct gguf_report *why, char **text, struct gguf_report *report)
+{
+    if (result != -ENOMEM &&
+        (refusal ? asprintf(text, "%s", refusal)
+                 : asprintf(text, "%s: %s", what, why->first_error.message)) >= 0)
+        return 0;
+    *text = NULL;
+    return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
 }
 
 int gguf_translate(const struct gguf_model *model, struct gguf_translation *translation,
                    struct gguf_report *report)
 {
-    char name[NAME_BYTES / 2];
+    const struct gguf_string name = gguf_architecture_of(model);
+    struct gguf_report own = {0};
+    const char *refusal = NULL;
     int result = 0;
 
     *translation = (struct gguf_translation){0};
-    gguf_get_text(model, "general.architecture", name, sizeof name);
-    if (find_layout(gguf_text_layouts, name))
-        result = translate_text(model, name, translation, report);
-    if (result == 0 && !translation->refusal && find_layout(gguf_projector_layouts, name))
-        result = translate_projector(model, name, translation, report);
-    if (result < 0 || translation->refusal) {
-        const char *refusal = translation->refusal;
-
-        gguf_translation_end(translation);
-        translation->refusal = refusal;
-    }
-    return result;
+    translation->is_of_old = model->rwkv_rules;
+    if (model->rwkv_rules)
+        result = gguf_rwkv_convert(model, &translation->text, &own);
+    else if (find_layout(gguf_text_layouts, name))
+        result = translate_text(model, translation, &refusal, &own);
+    if (result == 0 && !refusal && find_layout(gguf_projector_layouts, name))
+        result = translate_projector(model, translation, &refusal, &own);
+    if (result == 0 && !refusal)
+        return 0;
+    gguf_translation_end(translation);
+    return gguf_draft_refuse(result, refusal, "it cannot be translated for llama.cpp", &own,
+                             &translation->refusal, report);
 }
 
 void gguf_translation_end(struct gguf_translation *translation)
 {
     gguf_close(translation->text);
     gguf_close(translation->projector);
+    free(translation->refusal);
     *translation = (struct gguf_translation){0};
 }
 
@@ -211,9 +238,12 @@ int gguf_take_part(enum gguf_file_part part, struct gguf_model **model, struct g
 {
     struct gguf_translation made;
     struct gguf_model **wanted = part == GGUF_TEXT_PART ? &made.text : &made.projector;
-    int result = part == GGUF_WHOLE_FILE_PART ? 0 : gguf_translate(*model, &made, report);
+    int result;
 
-    if (part == GGUF_WHOLE_FILE_PART || result < 0)
+    if (part == GGUF_WHOLE_FILE_PART || (*model)->rwkv_rules)
+        return 0;
+    result = gguf_translate(*model, &made, report);
+    if (result < 0)
         return result;
     if (made.refusal)
         result = gguf_error(report, GGUF_RULE_FUSED, -EINVAL, GGUF_NO_PLACE, "it cannot be run: %s",
@@ -221,15 +251,10 @@ int gguf_take_part(enum gguf_file_part part, struct gguf_model **model, struct g
     else if (part == GGUF_PROJECTOR_PART && !*wanted)
         result = gguf_error(report, GGUF_RULE_FUSED, -EINVAL, GGUF_NO_PLACE,
                             "it has no projector that part=mmproj could show");
-    if (result == 0 && *wanted) {
-        (*wanted)->owned = calloc(1, sizeof(struct gguf_model *));
-        if (!(*wanted)->owned) {
-            result = gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
-        } else {
-            (*wanted)->owned[(*wanted)->n_owned++] = *model;
-            *model = *wanted;
-            *wanted = NULL;
-        }
+    else if (*wanted) {
+        (*wanted)->owned = *model;
+        *model = *wanted;
+        *wanted = NULL;
     }
     gguf_translation_end(&made);
     return result;

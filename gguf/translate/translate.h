@@ -13,13 +13,14 @@
 struct gguf_translation {
     struct gguf_model *text; /* the text model; NULL if it is the file itself or there is none */
     struct gguf_model *projector; /* the encoders of images and sound; NULL if there are none */
-    const char *refusal; /* why there is neither: llama.cpp runs no model of this kind; or NULL */
+    bool is_of_old;               /* `text` is made of a file of rwkv.cpp */
+    char *refusal;                /* why there is neither; or NULL; owned */
 };
 
 /*
  * Find out whether the model must be translated for llama.cpp, and make the translated models,
  * which borrow the model and its data. Free them with gguf_translation_end() before the model is
- * closed. Returns 0 or a negative errno with the reason in `report`.
+ * closed. Returns 0, also if the translation is refused or fails, or -ENOMEM, which is reported.
  */
 int gguf_translate(const struct gguf_model *model, struct gguf_translation *translation,
                    struct gguf_report *report);
@@ -33,14 +34,16 @@ void gguf_translation_end(struct gguf_translation *translation);
 int gguf_take_part(enum gguf_file_part part, struct gguf_model **model, struct gguf_report *report);
 
 /*
- * The other way: make one file for Ollama of a text model and its projector, which it borrows. NULL
- * if there is no row for them. Returns 0 or a negative errno with the reason in `report`.
+ * The other way: make one file for Ollama of a text model and its projector, which it borrows.
+ * Without one, *model is NULL and *refusal, for the caller to free, says why. Returns 0 or -ENOMEM,
+ * which is reported.
  */
 int gguf_join_for_ollama(const struct gguf_model *text, const struct gguf_model *projector,
-                         struct gguf_model **model, struct gguf_report *report);
+                         struct gguf_model **model, char **refusal, struct gguf_report *report);
 
-/* Return true if the model is translated or refused. */
+/* Return true if the model is of Ollama, or refused. */
 static inline bool gguf_is_translated(const struct gguf_translation *translation)
 {
-    return translation->text || translation->projector || translation->refusal;
+    return (translation->text && !translation->is_of_old) || translation->projector ||
+           translation->refusal;
 }

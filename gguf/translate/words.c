@@ -25,12 +25,12 @@ bool gguf_words_begin(const char *words, struct gguf_string name)
     return false;
 }
 
-bool gguf_words_have(const char *words, const char *text)
+bool gguf_words_have(const char *words, struct gguf_string text)
 {
     struct gguf_string word;
 
     while (gguf_next_word(&words, &word))
-        if (gguf_string_equals(word, text))
+        if (gguf_string_compare(word, text) == 0)
             return true;
     return false;
 }
@@ -43,16 +43,6 @@ bool gguf_words_end_with(const char *words, const char *end)
         if (gguf_string_ends_with(word, end))
             return true;
     return false;
-}
-
-void gguf_get_text(const struct gguf_model *model, const char *key, char *text, size_t room)
-{
-    const struct gguf_key *found = gguf_find_key(model, key);
-
-    text[0] = '\0';
-    if (found && found->value.type == GGUF_STRING && found->value.string.length_bytes < room)
-        snprintf(text, room, "%.*s", (int)found->value.string.length_bytes,
-                 found->value.string.data);
 }
 
 const char *gguf_split_number(struct gguf_string name, const char *prefix, uint64_t *number,
@@ -68,19 +58,20 @@ const char *gguf_split_number(struct gguf_string name, const char *prefix, uint6
 }
 
 /* Replace part of a name, see struct gguf_layout for where; `is_end`: at the end of the name. */
-static void rename_part(struct gguf_draft *draft, struct gguf_drafted_tensor *tensor,
-                        struct gguf_string part, struct gguf_string by, bool is_end)
+static void rename_part(struct gguf_draft *draft, struct gguf_item *item, struct gguf_string part,
+                        struct gguf_string by, bool is_end)
 {
-    const char *at = tensor->name.data, *end = at + tensor->name.length_bytes;
+    const struct gguf_string name = item->like.name;
+    const char *at = name.data, *end = at + name.length_bytes;
 
     for (; (uint64_t)(end - at) >= part.length_bytes; at++) {
         const char *behind = at + part.length_bytes;
 
         if (memcmp(at, part.data, part.length_bytes) == 0 &&
             (behind == end || (!is_end && (*behind == '.' || behind[-1] == '.')))) {
-            gguf_draft_rename(draft, tensor, "%.*s%.*s%.*s", (int)(at - tensor->name.data),
-                              tensor->name.data, (int)by.length_bytes, by.data, (int)(end - behind),
-                              behind);
+            item->like.name =
+                gguf_compose_name(&draft->made, "%.*s%.*s%.*s", (int)(at - name.data), name.data,
+                                  (int)by.length_bytes, by.data, (int)(end - behind), behind);
             return;
         }
         if (*part.data != '.')
@@ -99,29 +90,27 @@ static bool split_word(struct gguf_string word, struct gguf_string *old, struct 
     return is_end;
 }
 
-void gguf_draft_names(struct gguf_draft *draft, struct gguf_drafted_tensor *tensor,
-                      const char *words)
+void gguf_draft_names(struct gguf_draft *draft, struct gguf_item *item, const char *words)
 {
     struct gguf_string word, old, new;
 
-    while (draft->result == 0 && gguf_next_word(&words, &word)) {
+    while (draft->made.result == 0 && gguf_next_word(&words, &word)) {
         const bool is_end = split_word(word, &old, &new);
 
-        rename_part(draft, tensor, old, new, is_end);
+        rename_part(draft, item, old, new, is_end);
     }
 }
 
-void gguf_draft_undo_names(struct gguf_draft *draft, struct gguf_drafted_tensor *tensor,
-                           const char *words)
+void gguf_draft_undo_names(struct gguf_draft *draft, struct gguf_item *item, const char *words)
 {
     struct gguf_string list[32], old, new;
     size_t n = 0;
 
     while (n < 32 && gguf_next_word(&words, &list[n]))
         n++;
-    while (draft->result == 0 && n-- > 0) {
+    while (draft->made.result == 0 && n-- > 0) {
         const bool is_end = split_word(list[n], &old, &new);
 
-        rename_part(draft, tensor, new, old, is_end);
+        rename_part(draft, item, new, old, is_end);
     }
 }

@@ -3,7 +3,6 @@
 #include "dequant/types.h"
 #include "gguf/elements.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define FILE_TYPE_KEY            "general.file_type"
@@ -94,15 +93,15 @@ static bool is_kept_by_name(struct gguf_string name)
 }
 
 /* Return true for tensors that llama-quantize quantizes: matrices of weights. */
-static bool is_quantized(const struct gguf_converted_tensor *tensor,
-                         const struct dequant_type *type)
+static bool is_quantized(const struct gguf_tensor *tensor)
 {
+    const uint32_t id = tensor->type->id;
     bool is_matrix = false;
 
     for (uint32_t i = 1; i < tensor->n_dims; i++)
         is_matrix |= tensor->ne[i] > 1;
-    return is_matrix && !(type->id >= DEQUANT_I8 && type->id <= DEQUANT_I64) &&
-           !is_kept_by_name(tensor->name);
+    return is_matrix && !(id >= DEQUANT_I8 && id <= DEQUANT_I64) &&
+           !is_kept_by_name(gguf_name_of(tensor));
 }
 
 /*
@@ -119,77 +118,39 @@ static const struct dequant_type *loadable_type(const struct dequant_type *type)
 
 /* Return the type, or F16 if the rows are no whole blocks of it. */
 static const struct dequant_type *fitting_type(const struct dequant_type *type,
-                                               const struct gguf_converted_tensor *tensor)
+                                               const struct gguf_tensor *tensor)
 {
     return tensor->ne[0] % type->block_elements == 0 ? type : dequant_type_by_id(DEQUANT_F16);
 }
 
-/* Return the type in which a tensor of a known type is exported. */
-static const struct dequant_type *exported_type(enum fs_export_choice choice,
-                                                const struct gguf_converted_tensor *tensor,
-                                                const struct dequant_type *type)
+const struct dequant_type *fs_export_type(enum fs_export_choice choice,
+                                          const struct gguf_tensor *tensor)
 {
-    const struct dequant_type *modern = dequant_modern(type);
+    const struct dequant_type *type = tensor->type, *modern = type ? dequant_modern(type) : NULL;
 
-    if (!dequant_is_decodable(type) || (choice == FS_EXPORT_STORED && type->era == DEQUANT_ERA))
+    if (!type || !dequant_is_decodable(type) ||
+        (choice == FS_EXPORT_STORED && type->era == DEQUANT_ERA))
         return type;
-    if (names_a_type(choice) && (is_quantized(tensor, type) || !modern->is_in_ggml))
+    if (names_a_type(choice) && (is_quantized(tensor) || !modern->is_in_ggml))
         return fitting_type(dequant_type_by_id(choices[choice].type_id), tensor);
     return modern->is_in_ggml ? modern : fitting_type(loadable_type(type), tensor);
 }
 
-uint64_t fs_export_count(const struct gguf_model *model)
+uint32_t fs_export_dims(enum fs_export_choice choice, const struct gguf_tensor *tensor)
 {
-    return model->converted ? model->n_converted : model->n_tensors;
+    uint32_t n_dims = tensor->n_dims;
+
+    /* As llama-quantize writes them: ggml_n_dims() in ggml.c does not count them. */
+    while (names_a_type(choice) && n_dims > 1 && tensor->ne[n_dims - 1] == 1)
+        n_dims--;
+    return n_dims;
 }
 
-struct fs_exported fs_export_tensor(const struct gguf_model *model, enum fs_export_choice choice,
-                                    uint64_t index)
-{
-    const struct gguf_tensor *stored = &model->tensors[index];
-    struct fs_exported exported = {{.n_stored = 1, .stored = {index}}, NULL};
-
-    if (model->converted) {
-        exported.tensor = model->converted[index];
-        stored = &model->tensors[exported.tensor.stored[0]];
-    } else {
-        exported.tensor.name = gguf_name_of(stored);
-        exported.tensor.n_dims = stored->n_dims;
-        memcpy(exported.tensor.ne, stored->ne, sizeof stored->ne);
-    }
-    if (names_a_type(choice)) {
-        /* As llama-quantize writes them: ggml_n_dims() in ggml.c does not count them. */
-        while (exported.tensor.n_dims > 1 && exported.tensor.ne[exported.tensor.n_dims - 1] == 1)
-            exported.tensor.n_dims--;
-    }
-    if (stored->type)
-        exported.type = exported_type(choice, &exported.tensor, stored->type);
-    return exported;
-}
-
-/* Get the size in bytes of a stored tensor exported as `type`. NULL: as stored. */
-static int stored_bytes(const struct gguf_tensor *stored, const struct dequant_type *type,
-                        uint64_t *n_bytes)
-{
-    if (type)
-        return gguf_elements_size(stored, type, n_bytes);
-    *n_bytes = stored->extent_bytes;
-    return 0;
-}
-
-int fs_export_bytes(const struct gguf_model *model, enum fs_export_choice choice, uint64_t index,
+int fs_export_bytes(enum fs_export_choice choice, const struct gguf_tensor *tensor,
                     uint64_t *n_bytes)
 {
-    const struct fs_exported exported = fs_export_tensor(model, choice, index);
-    uint64_t more;
-
-    *n_bytes = 0;
-    for (uint32_t i = 0; i < exported.tensor.n_stored; i++) {
-        if (stored_bytes(&model->tensors[exported.tensor.stored[i]], exported.type, &more) < 0 ||
-            __builtin_add_overflow(*n_bytes, more, n_bytes))
-            return -EOVERFLOW;
-    }
-    return 0;
+    *n_bytes = tensor->extent_bytes;
+    return tensor->type ? gguf_elements_size(tensor, fs_export_type(choice, tensor), n_bytes) : 0;
 }
 
 /* ---- metadata ---- */
@@ -236,19 +197,19 @@ void fs_export_plan(const struct gguf_model *model, enum fs_export_choice choice
     double n_elements = 0, n_q8_0 = 0, n_f16 = 0; /* all; made Q8_0; made another type */
 
     *export = (struct fs_export){.choice = choice, .is_changed = names_a_type(choice)};
-    for (uint64_t i = 0; i < fs_export_count(model); i++) {
-        const struct fs_exported exported = fs_export_tensor(model, choice, i);
-        const struct gguf_tensor *stored = &model->tensors[exported.tensor.stored[0]];
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        const struct gguf_tensor *stored = &model->tensors[i];
+        const struct dequant_type *type = fs_export_type(choice, stored);
 
         n_elements += (double)stored->n_elements;
-        if (exported.type == stored->type)
+        if (type == stored->type)
             continue;
         export->is_changed = true;
         export->is_put_back |= stored->type->plain != NULL;
-        if (stored->type->era != DEQUANT_ERA && exported.type->id == DEQUANT_F32)
+        if (stored->type->era != DEQUANT_ERA && type->id == DEQUANT_F32)
             set_file_type(export, FILE_TYPE_F32);
         if (!dequant_modern(stored->type)->is_in_ggml)
-            *(exported.type->id == DEQUANT_Q8_0 ? &n_q8_0 : &n_f16) += (double)stored->n_elements;
+            *(type->id == DEQUANT_Q8_0 ? &n_q8_0 : &n_f16) += (double)stored->n_elements;
     }
     if (names_a_type(choice)) {
         set_file_type(export, choices[choice].file_type);

@@ -41,23 +41,17 @@ const char *fs_export_choice_at(size_t index);
 void fs_export_plan(const struct gguf_model *model, enum fs_export_choice choice,
                     struct fs_export *export);
 
-/* A tensor of model.gguf. */
-struct fs_exported {
-    struct gguf_converted_tensor tensor; /* its name, its shape and its stored tensors */
-    const struct dequant_type *type;     /* NULL: unknown, the bytes as they are */
-};
+/* Return the type of a tensor in model.gguf. NULL: unknown, the bytes as they are. */
+const struct dequant_type *fs_export_type(enum fs_export_choice choice,
+                                          const struct gguf_tensor *tensor);
 
-/* Return the number of tensors in model.gguf. */
-uint64_t fs_export_count(const struct gguf_model *model);
+/* Return the number of its dimensions there. */
+uint32_t fs_export_dims(enum fs_export_choice choice, const struct gguf_tensor *tensor);
 
-/* Return tensor `index` of model.gguf. */
-struct fs_exported fs_export_tensor(const struct gguf_model *model, enum fs_export_choice choice,
-                                    uint64_t index);
+/* Get the size of its data there, in bytes. Returns 0 or -EOVERFLOW. */
+int fs_export_bytes(enum fs_export_choice choice, const struct gguf_tensor *tensor,
+                    uint64_t *n_bytes);
 
 /* Return the value that model.gguf has for a key of the model. */
 struct gguf_value fs_export_value(const struct gguf_model *model, const struct fs_export *export,
                                   const struct gguf_key *key);
-
-/* Get the size of a tensor's data in model.gguf, in bytes. Returns 0 or -EOVERFLOW. */
-int fs_export_bytes(const struct gguf_model *model, enum fs_export_choice choice, uint64_t index,
-                    uint64_t *n_bytes);

@@ -50,6 +50,7 @@ struct fs_part {
 struct fs_facts {
     struct gguf_translation translation;   /* for llama.cpp */
     struct gguf_model *projector, *joined; /* in another file; with it, for Ollama; or NULL */
+    char *no_ollama;                       /* why there is no ollama.gguf; owned; or NULL */
     struct fs_part parts[FS_N_PARTS];
     struct fs_shard *shards; /* the files in split/ */
     uint32_t n_shards;

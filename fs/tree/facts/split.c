@@ -31,7 +31,7 @@ static int find_bytes(const struct gguf_model *model, enum fs_export_choice choi
                       uint64_t *n_bytes)
 {
     const uint64_t mask = model->alignment_bytes - 1;
-    const int result = fs_export_bytes(model, choice, index, n_bytes);
+    const int result = fs_export_bytes(choice, &model->tensors[index], n_bytes);
 
     if (result < 0 || __builtin_add_overflow(*n_bytes, -*n_bytes & mask, n_bytes))
         return -EOVERFLOW;
@@ -63,7 +63,7 @@ static bool is_next(const struct fs_split *split, const struct progress *at, uin
 int fs_split_plan(const struct gguf_model *model, enum fs_export_choice choice,
                   const struct fs_split *split, struct fs_shard **shards, uint32_t *n_shards)
 {
-    struct progress at = {.n_left = fs_export_count(model), .is_small = split->small_bytes > 0};
+    struct progress at = {.n_left = model->n_tensors, .is_small = split->small_bytes > 0};
     size_t room = 0;
     uint64_t n_bytes;
     int result;

@@ -2,6 +2,7 @@
 
 #include "fs/tree/core/paths.h"
 #include "fs/tree/data/threads.h"
+#include "fs/tree/facts/facts.h"
 #include "fs/tree/core/tree_core.h"
 
 #include <nettle/base16.h>
@@ -38,13 +39,13 @@ struct fs_checksums {
     size_t n_lines;
     struct line *lines;
 
-    pthread_mutex_t lock;   /* protects the lines, without `end` and `node`, and `model` */
+    pthread_mutex_t lock;   /* protects the lines, without `end` and `node` */
     pthread_cond_t changed; /* a file was hashed, or hashing it was given up */
     /*
-     * Hashing the whole model can take minutes, so a reader that is interrupted and tries again
-     * goes on where it was. Used by the thread that has the last line's is_being_hashed.
+     * Hashing a whole model can take minutes, so a reader that is interrupted and tries again goes
+     * on where it was. Each is used by the thread that has its line's is_being_hashed.
      */
-    struct progress model;
+    struct progress parts[FS_N_PARTS];
 };
 
 /* ---- lines ---- */
@@ -200,7 +201,8 @@ static int hash_file(const struct request *request, size_t i, uint8_t checksum[S
     struct fs_checksums *checksums = request->checksums;
     const struct fs_node *node = fs_tree_node(checksums->tree, checksums->lines[i].node);
     struct progress of_tensor = {0};
-    struct progress *progress = is_of_model(checksums, i) ? &checksums->model : &of_tensor;
+    struct progress *progress =
+        is_of_model(checksums, i) ? &checksums->parts[node->view->part] : &of_tensor;
     struct fs_image image;
     int result;
 
@@ -318,14 +320,17 @@ static int read_checksums(const struct fs_image *image, const struct fs_segment 
                           char *out)
 {
     struct fs_checksums *checksums = (struct fs_checksums *)(uintptr_t)segment->of;
-    const struct gguf_model *model = checksums->tree->model;
+    const struct gguf_model *models[] = {checksums->tree->model, checksums->tree->facts->projector};
     struct request request = {.checksums = checksums, .interrupt = interrupt};
-    const int result = gguf_model_check(model);
 
     (void)image;
-    if (result < 0)
-        return result;
-    request.generation = gguf_model_generation(model);
+    for (size_t i = 0; i < 2 && models[i]; i++) {
+        const int result = gguf_model_check(models[i]);
+
+        if (result < 0)
+            return result;
+        request.generation += gguf_model_generation(models[i]);
+    }
     request.first = line_at(checksums, offset);
     request.end = line_at(checksums, offset + length - 1) + 1;
     fs_run_threads(thread_count(&request), hash_untaken, &request);

@@ -50,7 +50,7 @@ static struct gguf_key split_key(const struct gguf_model *model, const struct fs
                                  uint64_t i)
 {
     static const char *const names[] = {"split.no", "split.count", "split.tensors.count"};
-    const uint64_t numbers[] = {shard->index, shard->count, fs_export_count(model)};
+    const uint64_t numbers[] = {shard->index, shard->count, model->n_tensors};
     struct gguf_key key = {.name = {names[i], strlen(names[i])}};
 
     key.value.type = i < 2 ? GGUF_UINT16 : GGUF_INT32;
@@ -84,7 +84,7 @@ static void write_counts(const struct file *file, struct fs_sink *sink)
         n_keys += is_written(model, shard, &model->keys[i]);
     fs_sink_literal(sink, "GGUF");
     fs_gguf_number(sink, 3, sizeof(uint32_t));
-    fs_gguf_number(sink, shard ? shard->n_tensors : fs_export_count(model), sizeof(uint64_t));
+    fs_gguf_number(sink, shard ? shard->n_tensors : model->n_tensors, sizeof(uint64_t));
     fs_gguf_number(sink, n_keys, sizeof(uint64_t));
 }
 
@@ -101,21 +101,21 @@ static void write_key(const struct file *file, const struct gguf_key *key, struc
 static void write_info(const struct fs_part *part, uint64_t index, uint64_t *offset,
                        struct fs_sink *sink)
 {
-    const struct gguf_model *model = part->model;
-    const struct fs_exported exported = fs_export_tensor(model, part->export.choice, index);
-    const struct gguf_converted_tensor *tensor = &exported.tensor;
-    const uint32_t stored_id = model->tensors[tensor->stored[0]].type_id;
+    const enum fs_export_choice choice = part->export.choice;
+    const struct gguf_tensor *tensor = &part->model->tensors[index];
+    const struct dequant_type *type = fs_export_type(choice, tensor);
+    const uint32_t n_dims = fs_export_dims(choice, tensor);
     uint64_t n_bytes;
 
-    fs_gguf_string(sink, tensor->name);
-    fs_gguf_number(sink, tensor->n_dims, sizeof(uint32_t));
-    for (uint32_t i = 0; i < tensor->n_dims; i++)
+    fs_gguf_string(sink, gguf_name_of(tensor));
+    fs_gguf_number(sink, n_dims, sizeof(uint32_t));
+    for (uint32_t i = 0; i < n_dims; i++)
         fs_gguf_number(sink, tensor->ne[i], sizeof(uint64_t));
-    fs_gguf_number(sink, exported.type ? exported.type->id : stored_id, sizeof(uint32_t));
+    fs_gguf_number(sink, type ? type->id : tensor->type_id, sizeof(uint32_t));
     fs_gguf_number(sink, *offset, sizeof(uint64_t));
-    if (fs_export_bytes(model, part->export.choice, index, &n_bytes) < 0 ||
+    if (fs_export_bytes(choice, tensor, &n_bytes) < 0 ||
         __builtin_add_overflow(*offset, n_bytes, offset) ||
-        __builtin_add_overflow(*offset, padding_at(model, *offset), offset))
+        __builtin_add_overflow(*offset, padding_at(part->model, *offset), offset))
         fs_sink_fail(sink, -EOVERFLOW);
 }
 
@@ -126,7 +126,7 @@ static void write_header(const struct fs_tree *tree, const void *subject, struct
     const struct gguf_model *model = file->part->model;
     const struct fs_shard *shard = file->shard;
     const uint64_t first = shard ? shard->first_tensor : 0;
-    const uint64_t end = shard ? first + shard->n_tensors : fs_export_count(model);
+    const uint64_t end = shard ? first + shard->n_tensors : model->n_tensors;
     uint64_t offset = 0;
 
     (void)tree;
@@ -152,23 +152,14 @@ static int add_padding(struct fs_image *image)
     return fs_image_add_zeros(image, padding_at(image->model, image->size_bytes));
 }
 
-static int add_stored(struct fs_image *image, const struct gguf_tensor *stored,
-                      const struct dequant_type *type)
-{
-    if (type)
-        return fs_image_add_elements(image, stored, type);
-    return fs_image_add_source(image, &image->model->files[stored->file_index], stored->file_offset,
-                               stored->extent_bytes);
-}
-
 static int add_data(const struct fs_part *part, uint64_t index, struct fs_image *image)
 {
-    const struct gguf_model *model = part->model;
-    const struct fs_exported exported = fs_export_tensor(model, part->export.choice, index);
-    int result = 0;
+    const struct gguf_tensor *tensor = &part->model->tensors[index];
+    const struct dequant_type *type = fs_export_type(part->export.choice, tensor);
+    const int result = type ? fs_image_add_elements(image, tensor, type)
+                            : fs_image_add_source(image, &image->model->files[tensor->file_index],
+                                                  tensor->file_offset, tensor->extent_bytes);
 
-    for (uint32_t i = 0; result == 0 && i < exported.tensor.n_stored; i++)
-        result = add_stored(image, &model->tensors[exported.tensor.stored[i]], exported.type);
     return result < 0 ? result : add_padding(image);
 }
 
@@ -227,7 +218,7 @@ int fs_model_gguf_build(const struct fs_tree *tree, const struct fs_node *node,
     const struct gguf_file *file = &model->files[0];
     const struct fs_shard *shard = made.shard;
     const uint64_t first = shard ? shard->first_tensor : 0;
-    const uint64_t end = shard ? first + shard->n_tensors : fs_export_count(model);
+    const uint64_t end = shard ? first + shard->n_tensors : model->n_tensors;
     int result;
 
     image->model = model;

@@ -319,9 +319,7 @@ static void print_summary(const struct fs_summary *summary)
     fs_kind_lines_write(summary, found.id);
     print_findings(summary, &facts->findings);
     print_remark(summary, "model.gguf", "", "model_gguf", translation_remark(summary->tree));
-    if (facts->projector && !facts->joined)
-        print_remark(summary, "ollama.gguf", "no ollama.gguf: ", "no_ollama_gguf",
-                     "ggufs knows no file of Ollama that holds this model and this projector");
+    print_remark(summary, "ollama.gguf", "no ollama.gguf: ", "no_ollama_gguf", facts->no_ollama);
     print_remark(summary, "safetensors", "no model.safetensors: ", "no_safetensors",
                  fs_safetensors_obstacle(summary->tree));
     if (summary->is_json)

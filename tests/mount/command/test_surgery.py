@@ -182,6 +182,16 @@ class TestLayers(SurgeryTestCase):
         self.assertEqual(second.contents["blk.2.attn_k.bias"], found["blk.2.attn_k.bias"][1])
         self.assertEqual(first.contents["token_embd.weight"], found["token_embd.weight"][1])
 
+    def test_blocks_of_another_kind(self):
+        self.make("a.gguf")
+        self.make("b.gguf", seed=5)
+        self.make("c.gguf", seed=5, mtp=[1])
+        _, said = self.edit("--layers", "0,b.gguf:1-2")
+        self.assertNotIn("other tensors", said)
+        _, said = self.edit("--layers", "0,c.gguf:1-2")
+        self.assertEqual(1, said.count("has other tensors than every block of the base"))
+        self.assertIn("block 1 is block 1 of another model", said)
+
     def test_errors(self):
         self.make("a.gguf")
         self.refuse("there is no block 3", "--layers", "0-3")
@@ -226,7 +236,7 @@ class TestExperts(SurgeryTestCase):
         self.write("experts", b"0: 1-3\n2: 1-3\n")
         self.refuse("no line has the experts of block 1", "--experts", "@experts")
         _, said = self.edit("--experts", "0-2")
-        self.assertIn("2 groups do not divide 3 experts", said)
+        self.assertIn('"made.expert_group_count": 2 groups do not divide 3 experts', said)
 
 
 class TestNames(SurgeryTestCase):
@@ -249,6 +259,8 @@ class TestNames(SurgeryTestCase):
         self.refuse("no tensor has a name like", "--rename", "nothing=x")
         self.refuse("its shape is 8,3,1,1, in the other model 4,1,1,1", "--add", "c.gguf:token_embd.weight")
         self.refuse("duplicate name", "--rename", "output_norm.weight=token_embd.weight")
+        GgufFile().tensor(64 * b"y", [4], F32, bytes(16)).write(self.path("d.gguf"))
+        self.refuse("the name has 64 bytes", "--add", "d.gguf:y*")
         self.refuse("the name has 64 bytes", "--rename", "output_norm.weight=" + 64 * "x")
         self.refuse("FILE:PATTERN", "--add", "token_embd.weight")
         self.refuse("one * in both", "--rename", "blk.*=x")

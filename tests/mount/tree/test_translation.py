@@ -11,7 +11,7 @@ import subprocess
 import unittest
 
 import mounting
-from gguf_file import ARRAY, F16, FLOAT32, INT32, STRING, UINT32, Array, GgufFile
+from gguf_file import ARRAY, F16, F32, FLOAT32, INT32, STRING, UINT32, Array, GgufFile
 from gguf_reader import Model
 
 STORES = os.path.join(mounting.FIXTURES, "stores")
@@ -75,6 +75,19 @@ class TranslationTestCase(mounting.MountTestCase):
         with open(path, "wb") as file:
             file.write(data)
         return path
+
+    def way_back(self, path):
+        """ollama.gguf of the two files that are made of one of Ollama."""
+        for part in ("model.gguf", "mmproj.gguf"):
+            self.assertIsNotNone(self.translated(path, part))
+        result = self.run_ggufs("--cat", "--mmproj", self.path("mmproj.gguf"), "ollama.gguf", self.path("model.gguf"))
+        self.assertEqual(EX_OK, result.status, result.err)
+        made, old = Model(self.write("ollama.gguf", result.out.encode("utf-8", "surrogateescape"))), Model(path)
+        # Vectors are F32 in files of Ollama, and F16 in the small ones here.
+        found = [sorted((t.name, t.ne, values(model, t), len(t.ne) > 1 and t.type_id) for t in model.tensors)
+                 for model in (old, made)]
+        self.assertEqual(*found)
+        return {name.decode(): value for name, value in made.keys}
 
     def check_tensor(self, model, tensor, row):
         """Compare a tensor with its type, shape and checksums."""
@@ -151,6 +164,13 @@ class TestFixtures(TranslationTestCase):
                         self.assertEqual(value, found.get(key), key)
                 self.assertEqual([(t.name, t.type_id, t.ne, fused.raw(t)) for t in fused.tensors],
                                  [(t.name, t.type_id, t.ne, made.raw(t)) for t in made.tensors])
+
+    def test_the_way_back_of_qwen25vl(self):
+        path = os.path.join(STORES, "fused", "qwen25vl.fused.gguf")
+        found = self.way_back(path)
+        for key, value in Model(path).keys:
+            if b".vision." in key or b"mrope" in key or key == b"general.architecture":
+                self.assertEqual(value, found.get(key.decode()), key)
 
     def test_two_files_are_mounted(self):
         start = os.path.join(STORES, "fused", "mistral3")
@@ -302,6 +322,9 @@ class TestLayouts(TranslationTestCase):
                             "v.patch_embd.weight.1": ([2, 2, 3, 2], "v.patch_embd_1.weight"),
                             "mm.post_norm.weight": ([4], "mm.post_norm.weight")}, "mmproj.gguf")
         self.assertEqual({"F32", "F16"}, {tensor.type_name for tensor in made.tensors})
+        found = self.way_back(path)
+        self.assertEqual([1, 2, 3], found["glmocr.rope.mrope_section"])
+        self.assertEqual(6, found["glmocr.vision.out_hidden_size"])
 
     def test_qwen3vl_projector(self):
         keys = {"vision.block_count": (UINT32, 2), "vision.patch_size": (UINT32, 2), "embedding_length": (UINT32, 5),
@@ -328,6 +351,10 @@ class TestLayouts(TranslationTestCase):
                      "mm.0.weight": ([4, 4], "v.merger.linear_fc1.weight"),
                      "v.deepstack.1.fc2.bias": ([4], "v.deepstack_merger.0.linear_fc2.bias"),
                      "v.deepstack.1.norm.weight": ([4], "v.deepstack_merger.0.norm.weight")}, "mmproj.gguf")
+        self.assertEqual([1], self.way_back(path)["qwen3vl.vision.deepstack_visual_indexes"])
+        del keys["vision.deepstack_visual_indexes"], tensors["v.deepstack_merger.0.linear_fc2.bias"]
+        del tensors["v.deepstack_merger.0.norm.weight"]
+        self.way_back(self.model("qwen35", keys, tensors | {"token_embd.weight": [4, 4], "blk.0.ssm_dt": [4]}))
 
     def test_other_projectors(self):
         for architecture, keys, names, expected in (
@@ -357,6 +384,17 @@ class TestLayouts(TranslationTestCase):
             with self.subTest(architecture=architecture):
                 path = self.model(architecture, keys, {name: [4, 2] for name in names})
                 self.expect(path, expected, {new: ([4, 2], old) for old, new in names.items()}, "mmproj.gguf")
+                if architecture == "llama4":
+                    self.assertEqual(0.25, self.way_back(path)["llama4.vision.pixel_shuffle_ratio"])
+                    continue
+                # Sound, and names that several old ones become, have no way back.
+                self.translated(path)
+                pair = ["--mmproj", self.path("mmproj.gguf"), self.path("model.gguf")]
+                reason = "does not know its name" if architecture == "gemma4" else "knows no file of Ollama"
+                self.assertIn(reason, self.run_ggufs("--info", *pair).out)
+                result = self.run_ggufs("--cat", *pair[:2], "ollama.gguf", pair[2])
+                self.assertEqual(EX_NOINPUT, result.status)
+                self.assertIn(reason, result.err)
 
     def test_nemotron_projector(self):
         """Places are resampled linearly, corners on corners."""
@@ -381,6 +419,45 @@ class TestLayouts(TranslationTestCase):
                 self.assertIn("gpt-oss" if architecture == "gptoss" else architecture, result.out)
                 self.assertIn(result.out.strip(), self.run_ggufs("--check", path).out)
                 self.assertEqual(EX_DATAERR, self.run_ggufs("--info", "-o", "part=model", path).status)
+
+    def test_a_translation_that_fails(self):
+        """The tree has the file as it is, and says why there is no other."""
+        file = GgufFile().key(b"general.architecture", STRING, b"gemma3").key(b"gemma3.vision.block_count", UINT32, 1)
+        file.tensor(b"token_embd.weight", [4, 4], F16, numbers(16)).tensor(b"v.patch_embedding.weight", [32], 200, bytes(34))
+        path = file.write(self.path("old.gguf"))
+        self.assertIsNone(self.translated(path))
+        self.assertEqual(file.to_bytes(), self.translated(path, "original.gguf").data)
+        runner = os.path.join(os.path.dirname(mounting.BINARY), "ggufs-run")
+        run = subprocess.run([runner, path, "x"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        for text in (self.run_ggufs("--cat", path, "model.gguf").err, self.run_ggufs("--info", path).out,
+                     self.run_ggufs("--check", path).out, self.run_ggufs("--cat", path, "model.unsupported.txt").out,
+                     self.run_ggufs("--info", "-o", "part=model", path).err, run.stderr.decode()):
+            self.assertIn("its type is unknown", text)
+        self.assertNotEqual(0, run.returncode)
+
+    def test_f32_that_f16_does_not_hold(self):
+        model = self.translated(self.model("mistral3", {"rope.scaling_beta": (FLOAT32, 1.0)},
+                                           {"token_embd.weight": [4, 4]}), "model.gguf").path
+        for number, type_name in ((0.5, "F16"), (0.1, "F32")):
+            file = GgufFile().key(b"general.architecture", STRING, b"clip").key(b"clip.projector_type", STRING, b"pixtral")
+            file.tensor(b"v.patch_embd.weight", [4, 2], F32, struct.pack("<8f", *[number] * 8))
+            path = file.write(self.path("mmproj.gguf"))
+            result = self.run_ggufs("--cat", "--mmproj", path, "ollama.gguf", model)
+            self.assertEqual(EX_OK, result.status, result.err)
+            made = Model(self.write("ollama.gguf", result.out.encode("utf-8", "surrogateescape")))
+            found = {tensor.name: tensor for tensor in made.tensors}
+            self.assertEqual(type_name, found[b"v.patch_conv.weight"].type_name)
+
+    def test_checksums(self):
+        path = self.model("llama4", {"vision.block_count": (UINT32, 1)},
+                          {"token_embd.weight": [4, 4], "v.class_embedding": [4], "mm.linear_1.weight": [4, 4]})
+        parts = {name: sha256(self.translated(path, name).data) for name in ("model.gguf", "mmproj.gguf", "original.gguf")}
+        lines = dict(reversed(line.split("  ")) for line in self.run_ggufs("--cat", path, "SHA256SUMS").out.splitlines())
+        self.assertEqual(parts, {name: lines.get(name) for name in parts})
+        result = self.run_ggufs("--cat", "--mmproj", self.path("mmproj.gguf"), "SHA256SUMS", self.path("model.gguf"))
+        self.way_back(path)
+        with open(self.path("ollama.gguf"), "rb") as file:
+            self.assertIn(sha256(file.read()) + "  ollama.gguf", result.out)
 
     def test_a_translated_model_is_not_translated(self):
         path = self.model("olmo3", {}, {"token_embd.weight": [4, 4]})

@@ -78,13 +78,23 @@ static int compose(const struct gguf_model *base, struct gguf_tensor like,
                    const struct gguf_piece *pieces, size_t n_pieces, struct gguf_model **model,
                    struct gguf_report *report)
 {
-    struct gguf_composition *composition = gguf_compose_begin(base);
+    struct gguf_composition made;
+    struct gguf_item item;
 
-    cr_assert_not_null(composition);
-    cr_assert_eq(gguf_compose_tensor(composition, &like, report), 0);
+    gguf_compose_begin(&made, base, report);
+    item = gguf_begin_item(&made, &like, like.name);
     for (size_t i = 0; i < n_pieces; i++)
-        cr_assert_eq(gguf_compose_piece(composition, &pieces[i], report), 0);
-    return gguf_compose_finish(composition, model, report);
+        gguf_append_piece(&made, &item, &pieces[i]);
+    gguf_insert_item(&made, 0, item);
+    cr_assert_eq(made.result, 0);
+    return gguf_compose_end(&made, model);
+}
+
+static void append_whole(struct gguf_composition *made, const struct gguf_model *model,
+                         unsigned tensor, const char *name)
+{
+    gguf_insert_item(made, made->n_items,
+                     gguf_whole_item(made, model, &model->tensors[tensor], text(name)));
 }
 
 static struct gguf_model *accept(const struct gguf_model *base, struct gguf_tensor like,
@@ -127,26 +137,49 @@ static void *read_data(const struct gguf_model *model, uint64_t index)
 Test(gguf_compose, one_stored_piece_lies_in_its_file)
 {
     struct gguf_model *base = make_model(false), *other = make_model(true), *model;
-    struct gguf_composition *composition = gguf_compose_begin(base);
-    const struct gguf_tensor rows = shape("rows", DEQUANT_Q8_0, ROW, 2);
-    const struct gguf_piece piece = piece_of(base, 2, ROW, 2 * ROW);
     struct gguf_report report = {0};
+    struct gguf_composition made;
 
-    gguf_compose_whole(composition, base, &base->tensors[0], text("new"), &report);
-    gguf_compose_whole(composition, other, &other->tensors[0], text("a"), &report);
-    gguf_compose_tensor(composition, &rows, &report);
-    gguf_compose_piece(composition, &piece, &report);
-    gguf_compose_own(composition, base);
-    gguf_compose_own(composition, other);
-    cr_assert_eq(gguf_compose_finish(composition, &model, &report), 0);
+    gguf_compose_begin(&made, base, &report);
+    append_whole(&made, base, 0, "new");
+    append_whole(&made, other, 0, "a");
+    append_whole(&made, base, 2, "rows");
+    gguf_take_rows(&made, &made.items[2], 1, 1, 2);
+    cr_assert_eq(gguf_compose_end(&made, &model), 0);
+    model->owned = base;
     cr_expect_eq(model->n_files, 2);
     cr_expect_eq(model->n_keys, 1);
     cr_expect_eq(model->tensors[0].file_offset, base->tensors[0].file_offset);
     cr_expect_not(model->tensors[0].big_endian);
     cr_expect_eq(model->tensors[1].file_index, 1);
     cr_expect(model->tensors[1].big_endian);
+    cr_expect_eq(model->tensors[2].ne[1], 2);
     cr_expect_eq(model->tensors[2].file_offset, base->tensors[2].file_offset + Q8_0_BYTES);
     gguf_close(model);
+    gguf_close(other);
+}
+
+/* Each is taken from a place of its own, so that none extends the one before. */
+Test(gguf_compose, the_pieces_of_a_model_are_limited)
+{
+    struct gguf_model *base = make_model(false);
+    struct gguf_piece piece = piece_of(base, 0, 0, 1);
+    struct gguf_report report = {0};
+    struct gguf_composition made;
+    struct gguf_item item;
+    struct gguf_model *model;
+
+    gguf_compose_begin(&made, base, &report);
+    item = gguf_begin_item(&made, &base->tensors[0], text("x"));
+    for (size_t i = 0; i < GGUF_MAX_PIECES; i++)
+        gguf_append_piece(&made, &item, &piece);
+    cr_expect_eq(made.result, 0);
+    cr_expect_eq(made.n_pieces, 4194304u);
+    gguf_append_piece(&made, &item, &piece);
+    cr_expect_eq(gguf_compose_end(&made, &model), -EINVAL);
+    cr_expect(strstr(report.first_error.message, "over 4194304 pieces"), "%s",
+              report.first_error.message);
+    gguf_close(base);
 }
 
 Test(gguf_compose, pieces_follow_one_another)
@@ -197,7 +230,6 @@ Test(gguf_compose, pieces_are_decoded_mapped_and_made)
     struct gguf_model *model;
     float *values;
 
-    pieces[0].of.type = pieces[1].of.type = dequant_type_by_id(DEQUANT_F32);
     pieces[0].of.map = pieces[1].of.map = GGUF_MAP_ADD;
     pieces[0].of.constant = pieces[1].of.constant = 1;
     model = accept(base, shape("x", DEQUANT_F32, ROW, 3), pieces, 3);
@@ -242,17 +274,20 @@ Test(gguf_compose, what_does_not_fit_is_refused)
     const struct gguf_piece all = piece_of(base, 0, 0, N), beyond = piece_of(base, 0, 1, N),
                             half = piece_of(base, 2, 0, ROW / 2);
     const struct gguf_piece halves[] = {half, half};
-    struct gguf_composition *composition = gguf_compose_begin(base);
     struct gguf_report report = {0};
+    struct gguf_composition made;
     struct gguf_model *model;
 
-    refuse(base, shape("x", DEQUANT_F32, ROW, 2), &all, 1, "it has 64 elements of type F32");
-    refuse(base, shape("x", DEQUANT_F16, ROW, ROWS), &all, 1, "another type");
+    refuse(base, shape("x", DEQUANT_F32, ROW, 2), &all, 1,
+           "it has 64 elements, its parts have 128");
+    refuse(base, shape("x", 13, ROW, ROWS), &all, 1, "block size");
+    refuse(base, shape("x", 9, ROW, ROWS), &all, 1, "cannot be converted");
     refuse(base, shape("x", DEQUANT_F32, ROW, ROWS), &beyond, 1, "the tensor has fewer");
     refuse(base, shape("x", DEQUANT_Q8_0, ROW, 1), halves, 2, "no whole blocks");
     refuse(base, shape("x", DEQUANT_Q8_0, ROW - 1, 1), halves, 2, "block size");
-    gguf_compose_whole(composition, base, &base->tensors[0], text("x"), &report);
-    gguf_compose_whole(composition, base, &base->tensors[1], text("x"), &report);
-    cr_expect_eq(gguf_compose_finish(composition, &model, &report), -EEXIST);
+    gguf_compose_begin(&made, base, &report);
+    append_whole(&made, base, 0, "x");
+    append_whole(&made, base, 1, "x");
+    cr_expect_eq(gguf_compose_end(&made, &model), -EEXIST);
     gguf_close(base);
 }

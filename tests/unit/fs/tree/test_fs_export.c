@@ -206,10 +206,9 @@ Test(fs_export, weights_that_stay)
         struct gguf_tensor tensor = {.name = {cases[i].name, strlen(cases[i].name)},
                                      .type = dequant_type_by_id(DEQUANT_F16),
                                      .n_dims = 3};
-        const struct gguf_model model = {.tensors = &tensor, .n_tensors = 1};
 
         memcpy(tensor.ne, cases[i].ne, sizeof cases[i].ne);
-        cr_expect_eq(fs_export_tensor(&model, FS_EXPORT_Q8_0, 0).type->id,
+        cr_expect_eq(fs_export_type(FS_EXPORT_Q8_0, &tensor)->id,
                      cases[i].is_quantized ? DEQUANT_Q8_0 : DEQUANT_F16, "%s", cases[i].name);
     }
 }
@@ -230,11 +229,10 @@ Test(fs_export, trailing_dimensions_of_1)
                                      .type = dequant_type_by_id(DEQUANT_F16),
                                      .n_dims = cases[i].n_dims,
                                      .ne = {[4] = 1, 1, 1, 1}};
-        const struct gguf_model model = {.tensors = &tensor, .n_tensors = 1};
 
         memcpy(tensor.ne, cases[i].ne, sizeof cases[i].ne);
         for (enum fs_export_choice choice = FS_EXPORT_LOADABLE; choice < FS_N_EXPORTS; choice++)
-            cr_expect_eq(fs_export_tensor(&model, choice, 0).tensor.n_dims,
+            cr_expect_eq(fs_export_dims(choice, &tensor),
                          choice >= FS_EXPORT_F32 ? cases[i].kept : cases[i].n_dims, "%zu %d", i,
                          (int)choice);
     }

@@ -8,6 +8,7 @@
 
 #include "gguf/legacy/families.h"
 #include "gguf/legacy/old_tensors.h"
+#include "gguf/legacy/rwkv_tensors.h"
 #include "tests/unit/gguf/old_file.h"
 #include "tests/unit/fs/tree_file.h"
 
@@ -366,19 +367,36 @@ Test(gguf_old, rwkv_architectures)
     }
 }
 
-static void expect_converted(const struct gguf_model *model, const char *name, uint32_t n_dims,
-                             const uint64_t *ne, const char *first, uint32_t n_stored)
+static void expect_converted(const struct gguf_model *converted, const char *name, uint32_t n_dims,
+                             const uint64_t *ne, const struct gguf_model *stored, const char *first)
 {
-    const struct gguf_converted_tensor *tensor = model->converted;
+    const struct gguf_tensor *tensor = gguf_tensor_named_today(converted, name), *from = NULL;
+    char bytes[2];
 
-    while (tensor < model->converted + model->n_converted &&
-           !gguf_string_equals(tensor->name, name))
-        tensor++;
-    cr_assert_lt(tensor, model->converted + model->n_converted, "%s", name);
+    cr_assert_not_null(tensor, "%s", name);
+    for (uint64_t i = 0; i < stored->n_tensors; i++) {
+        if (gguf_string_equals(stored->tensors[i].name, first))
+            from = &stored->tensors[i];
+    }
+    cr_assert_not_null(from, "%s", first);
     cr_expect_eq(tensor->n_dims, n_dims, "%s", name);
     cr_expect_arr_eq(tensor->ne, ne, n_dims * sizeof *ne, "%s", name);
-    cr_expect_eq(tensor->n_stored, n_stored, "%s", name);
-    cr_expect(gguf_string_equals(model->tensors[tensor->stored[0]].name, first), "%s", name);
+    cr_assert_eq(
+        gguf_file_read(&converted->files[tensor->file_index], tensor->file_offset, 1, &bytes[0]),
+        0);
+    cr_assert_eq(gguf_file_read(&stored->files[0], from->file_offset, 1, &bytes[1]), 0);
+    cr_expect_eq(bytes[0], bytes[1]);
+}
+
+static struct gguf_model *convert_rwkv(const struct gguf_model *model)
+{
+    struct gguf_report report = {0};
+    struct gguf_model *converted;
+
+    cr_assert_not_null(model->rwkv_rules);
+    cr_assert_eq(gguf_rwkv_convert(model, &converted, &report), 0, "%s",
+                 report.first_error.message);
+    return converted;
 }
 
 /* Names and shapes of llama.cpp. tests/mount/tree/test_legacy.py compares those in real files. */
@@ -387,63 +405,38 @@ Test(gguf_old, rwkv_tensors_of_llama_cpp)
     static const uint64_t width[] = {32, 1}, stacked[] = {32, 1, 1, 5};
     struct model_bytes bytes = old_file_make_rwkv(101, "6", 8, 24);
     struct gguf_model *model = model_file_accept(bytes.data, bytes.size_bytes);
+    struct gguf_model *made = convert_rwkv(model);
 
-    cr_expect_eq(model->n_converted, model->n_tensors - 4 * OLD_FILE_LAYERS);
-    expect_converted(model, "blk.1.time_mix_first.weight", 1, width, "blocks.1.att.time_faaaa", 1);
-    expect_converted(model, "blk.1.time_mix_decay.weight", 1, width, "blocks.1.att.time_decay", 1);
-    expect_converted(model, "blk.1.time_mix_lerp_fused.weight", 4, stacked,
-                     "blocks.1.att.time_maa_w", 5);
-    expect_converted(model, "blk.1.time_mix_lerp_x.weight", 2, width, "blocks.1.att.time_maa_x", 1);
+    cr_expect_eq(made->n_tensors, model->n_tensors - 4 * OLD_FILE_LAYERS);
+    expect_converted(made, "blk.1.time_mix_first.weight", 1, width, model,
+                     "blocks.1.att.time_faaaa");
+    expect_converted(made, "blk.1.time_mix_decay.weight", 1, width, model,
+                     "blocks.1.att.time_decay");
+    expect_converted(made, "blk.1.time_mix_lerp_fused.weight", 4, stacked, model,
+                     "blocks.1.att.time_maa_w");
+    expect_converted(made, "blk.1.time_mix_lerp_x.weight", 2, width, model,
+                     "blocks.1.att.time_maa_x");
     expect_text(model, "tokenizer.ggml.model", "no_vocab");
+    gguf_close(made);
     gguf_close(model);
     free(bytes.data);
 
     bytes = old_file_make_rwkv(101, "7", 8, 24);
     model = model_file_accept(bytes.data, bytes.size_bytes);
-    cr_expect_eq(model->n_converted, model->n_tensors + 3);
-    expect_converted(model, "blk.0.time_mix_v1.weight", 2, width, "blocks.0.att.a1", 1);
-    expect_converted(model, "blk.0.time_mix_a1.weight", 2, width, "blocks.0.att.a1", 1);
-    expect_converted(model, "blk.1.time_mix_r_k.weight", 1, width, "blocks.1.att.r_k", 1);
+    made = convert_rwkv(model);
+    cr_expect_eq(made->n_tensors, model->n_tensors + 3);
+    expect_converted(made, "blk.0.time_mix_v1.weight", 2, width, model, "blocks.0.att.a1");
+    expect_converted(made, "blk.0.time_mix_a1.weight", 2, width, model, "blocks.0.att.a1");
+    expect_converted(made, "blk.1.time_mix_r_k.weight", 1, width, model, "blocks.1.att.r_k");
+    gguf_close(made);
     gguf_close(model);
     free(bytes.data);
 
     bytes = old_file_make_rwkv(101, "5.2", 8, 24);
     model = model_file_accept(bytes.data, bytes.size_bytes);
-    cr_expect_null(model->converted);
+    cr_expect_null(model->rwkv_rules);
     cr_expect_null(gguf_find_key(model, "tokenizer.ggml.model"));
     gguf_close(model);
-    free(bytes.data);
-}
-
-/* Vectors of different types are not joined: the GGUF file has them one by one. */
-Test(gguf_old, rwkv_tensors_that_cannot_be_joined)
-{
-    static const char name[] = "blocks.0.att.time_maa_g";
-    static const uint32_t f32[] = {0, 16, 1}; /* type and dimensions; as many bytes as 32 F16 */
-    struct model_bytes bytes = old_file_make_rwkv(101, "6", 1, 64);
-    uint8_t *at = memmem(bytes.data, bytes.size_bytes, name, sizeof name - 1);
-    struct gguf_model *model;
-
-    cr_assert_not_null(at);
-    memcpy(at - sizeof f32, f32, sizeof f32);
-    model = model_file_accept(bytes.data, bytes.size_bytes);
-    cr_expect_null(model->converted);
-    cr_expect_eq(model->n_converted, 0u);
-    gguf_close(model);
-    free(bytes.data);
-}
-
-/* A tensor with the name of a converted one would be in the GGUF file twice. */
-Test(gguf_old, a_name_of_llama_cpp_that_is_taken_is_refused)
-{
-    static const char taken[] = "\1\0\0\0\x1b\0\0\0\0\0\0\0\0\0\0\0blk.0.time_mix_first.weight";
-    struct model_bytes bytes = old_file_make_rwkv(101, "6", 8, 24);
-    const size_t more = sizeof taken - 1;
-
-    bytes.data = realloc(bytes.data, bytes.size_bytes + more);
-    memcpy(bytes.data + bytes.size_bytes, taken, more);
-    expect_refused((const char *)bytes.data, bytes.size_bytes + more,
-                   "\"blk.0.time_mix_first.weight\", belongs to another tensor");
     free(bytes.data);
 }
 

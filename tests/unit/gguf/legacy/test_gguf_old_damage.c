@@ -1,10 +1,13 @@
-/* Files from before GGUF, cut at every length and with any byte changed. */
+/* Files from before GGUF, cut at every length and with any byte changed; odd tensors of RWKV. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "fs/tree/facts/facts.h"
 #include "gguf/legacy/families.h"
+#include "gguf/legacy/rwkv_tensors.h"
+#include "tests/unit/fs/tree_file.h"
 #include "tests/unit/gguf/old_file.h"
 
 TestSuite(gguf_old_damage, .init = model_file_begin_test);
@@ -97,4 +100,45 @@ Test(gguf_old_damage, rwkv)
         check_changes(&bytes);
         free(bytes.data);
     }
+}
+
+/* Vectors of different types are not joined: the GGUF file has them one by one. */
+Test(gguf_old_damage, rwkv_tensors_that_cannot_be_joined)
+{
+    static const char name[] = "blocks.0.att.time_maa_g";
+    static const uint32_t f32[] = {0, 16, 1}; /* type and dimensions; as many bytes as 32 F16 */
+    struct model_bytes bytes = old_file_make_rwkv(101, "6", 1, 64);
+    uint8_t *at = memmem(bytes.data, bytes.size_bytes, name, sizeof name - 1);
+    struct gguf_report report = {0};
+    struct gguf_model *model, *made;
+
+    cr_assert_not_null(at);
+    memcpy(at - sizeof f32, f32, sizeof f32);
+    model = model_file_accept(bytes.data, bytes.size_bytes);
+    cr_assert_eq(gguf_rwkv_convert(model, &made, &report), 0);
+    cr_expect_eq(made->n_tensors, model->n_tensors - 4 * (OLD_FILE_LAYERS - 1));
+    gguf_close(made);
+    gguf_close(model);
+    free(bytes.data);
+}
+
+/* A tensor with the name of a converted one would be in the GGUF file twice. */
+Test(gguf_old_damage, a_name_of_llama_cpp_that_is_taken)
+{
+    static const char taken[] = "\1\0\0\0\x1b\0\0\0\0\0\0\0\0\0\0\0blk.0.time_mix_first.weight";
+    struct model_bytes bytes = old_file_make_rwkv(101, "6", 8, 24);
+    const size_t more = sizeof taken - 1;
+    struct gguf_model *model;
+    struct fs_tree *tree;
+
+    bytes.data = realloc(bytes.data, bytes.size_bytes + more);
+    memcpy(bytes.data + bytes.size_bytes, taken, more);
+    model = model_file_accept(bytes.data, bytes.size_bytes + more);
+    tree = tree_file_make_tree(model);
+    cr_expect_eq(tree_file_find(tree, "model.gguf"), FS_NO_NODE);
+    cr_expect_neq(tree_file_find(tree, "model.unsupported.txt"), FS_NO_NODE);
+    cr_expect(strstr(tree->facts->translation.refusal, "blk.0.time_mix_first.weight"));
+    fs_tree_free(tree);
+    gguf_close(model);
+    free(bytes.data);
 }
