@@ -104,24 +104,17 @@ static int write_output(struct run_session *session, const struct run_ids *ids,
     return code;
 }
 
-static int check_length(const struct run_session *session, size_t n, struct run_failure *failure)
-{
-    if (n <= session->n_context)
-        return 0;
-    return run_fail_elsewhere(
-        failure, -ERANGE,
-        "%s: %zu tokens, more than the context of %u; -c N makes the context larger",
-        session->files.input_name, n, session->n_context);
-}
-
 int run_task_logits(struct run_session *session)
 {
     struct run_ids ids = {0};
     struct run_failure failure;
     int code = read_tokens(&session->files, &ids, &failure);
 
-    if (code == 0)
-        code = check_length(session, ids.n, &failure);
+    if (code == 0 && ids.n > session->n_context)
+        code = run_fail_elsewhere(
+            &failure, -ERANGE,
+            "%s: %zu tokens, more than the context of %u; -c N makes the context larger",
+            session->files.input_name, ids.n, session->n_context);
     if (code == 0)
         code = write_output(session, &ids, &failure);
     run_ids_free(&ids);

@@ -94,15 +94,11 @@ static pid_t start_server(const char *model, const struct gguf_texts *options, c
 {
     char **arguments = calloc(2 * options->n_texts + 8, sizeof *arguments);
     const pid_t parent = getpid();
-    char *path = NULL;
     size_t n = 0;
     pid_t server;
 
-    /* A name that begins with a dash would be an option. */
-    if (!arguments || asprintf(&path, "%s%s", model[0] == '-' ? "./" : "", model) < 0) {
-        free(arguments);
+    if (!arguments)
         return -1;
-    }
     arguments[n++] = "ggufs";
     arguments[n++] = "-f";
     arguments[n++] = "-o";
@@ -111,12 +107,12 @@ static pid_t start_server(const char *model, const struct gguf_texts *options, c
         arguments[n++] = "-o";
         arguments[n++] = (char *)(uintptr_t)options->texts[i];
     }
-    arguments[n++] = path;
+    arguments[n++] = "--";
+    arguments[n++] = (char *)(uintptr_t)model;
     arguments[n++] = folder;
     server = fork();
     if (server == 0)
         run_server(arguments, parent, messages, signals);
-    free(path);
     free(arguments);
     return server;
 }

@@ -1,10 +1,10 @@
 #include "contrib/runner/cli/read_ahead.h"
 
+#include "contrib/runner/cli/task_files.h"
 #include "gguf/support/thread_start.h"
 
-#include <inttypes.h>
+#include <fcntl.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,24 +16,14 @@
 #define MADV_POPULATE_READ 22 /* since Linux 5.14 */
 #endif
 
-/* Return the bytes available without swapping; 0 if unknown. */
-static uint64_t available_bytes(void)
-{
-    FILE *file = fopen("/proc/meminfo", "re");
-    uint64_t kib = 0;
-    char line[128];
-
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "MemAvailable: %" SCNu64, &kib) == 1)
-            break;
-    if (file)
-        fclose(file);
-    return kib * 1024;
-}
-
 bool run_read_ahead_fits(const struct run_weights *weights)
 {
-    return run_weights_mapped_bytes(weights) <= available_bytes();
+    const int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
+    const uint64_t available_bytes = fd < 0 ? 0 : run_proc_bytes(fd, "\nMemAvailable:");
+
+    if (fd >= 0)
+        close(fd);
+    return run_weights_mapped_bytes(weights) <= available_bytes;
 }
 
 /*

@@ -26,8 +26,13 @@ int run_sampling_complete(struct run_sampling *sampling, const struct run_metada
 {
     static const char *const others[] = {"general.sampling.mirostat",
                                          "general.sampling.xtc_probability"};
+    const char *sequence = run_metadata_string(metadata, "general.sampling.sequence");
     double values[N_ROWS];
 
+    if (sequence)
+        run_message("metadata: general.sampling.sequence: %s: this is not followed; the order is "
+                    "penalties, top_k, top_p, min_p, temperature",
+                    sequence);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         double value = 0;
         const int code = run_metadata_double(metadata, others[i], &value, failure);

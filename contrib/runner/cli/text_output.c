@@ -29,42 +29,12 @@ static int wait_until_writable(void)
     return 0;
 }
 
-/*
- * Write text of a model to stdout and flush it. A file or pipe gets the bytes unchanged. For a
- * terminal, all control characters but newline and tab, and bytes that are not UTF-8, are escaped.
- * Returns 0 or a negative errno, -EINTR if an interrupt was deferred while the pipe was full.
- */
-static int write_text(const char *bytes, size_t length)
-{
-    const bool is_terminal = isatty(STDOUT_FILENO);
-    int code = 0;
-
-    for (size_t at = 0, n; code == 0 && at < length; at += n) {
-        n = length - at < PIPE_BUF || is_terminal ? length - at : PIPE_BUF;
-        code = wait_until_writable();
-        if (code < 0)
-            break;
-        errno = EIO; /* clears the error of an earlier write */
-        if (is_terminal)
-            gguf_print_safe_lines(stdout, bytes, length);
-        else
-            fwrite(bytes + at, 1, n, stdout);
-        code = fflush(stdout) == 0 && !ferror(stdout) ? 0 : -errno;
-    }
-    if (length > 0)
-        run_message_follows_text(bytes[length - 1] != '\n');
-    return code;
-}
-
-static int fail_stdout(struct run_failure *failure, int error)
-{
-    return run_fail_elsewhere(failure, -EIO, "cannot write to standard output: %s",
-                              strerror(error));
-}
-
 int run_flush_stdout(struct run_failure *failure)
 {
-    return fflush(stdout) == 0 && !ferror(stdout) ? 0 : fail_stdout(failure, errno);
+    return fflush(stdout) == 0 && !ferror(stdout)
+               ? 0
+               : run_fail_elsewhere(failure, -EIO, "cannot write to standard output: %s",
+                                    strerror(errno));
 }
 
 void run_print_json_string(const char *before, const char *bytes, size_t length)
@@ -79,14 +49,30 @@ void run_print_json_string(const char *before, const char *bytes, size_t length)
     gguf_buffer_free(&json);
 }
 
+/*
+ * Write text of a model to stdout and flush it. A file or pipe gets the bytes unchanged. For a
+ * terminal, all control characters but newline and tab, and bytes that are not UTF-8, are escaped.
+ * Returns 0, -EIO, or -EINTR if Ctrl-C was pressed while a pipe was full.
+ */
 static int print(const char *bytes, size_t length, struct run_failure *failure)
 {
-    const int code = write_text(bytes, length);
+    const bool is_terminal = isatty(STDOUT_FILENO);
 
-    if (code == 0)
-        return 0;
-    /* Returns -EINTR if Ctrl-C was pressed while a pipe was full. */
-    return code == -EINTR ? run_fail(failure, -EINTR, "interrupted") : fail_stdout(failure, -code);
+    for (size_t at = 0, n; at < length; at += n) {
+        n = length - at < PIPE_BUF || is_terminal ? length - at : PIPE_BUF;
+        if (wait_until_writable() < 0)
+            return run_fail(failure, -EINTR, "interrupted");
+        errno = EIO; /* clears the error of an earlier write */
+        if (is_terminal)
+            gguf_print_safe_lines(stdout, bytes, length);
+        else
+            fwrite(bytes + at, 1, n, stdout);
+        if (run_flush_stdout(failure) < 0)
+            return -EIO;
+    }
+    if (length > 0)
+        run_message_follows_text(bytes[length - 1] != '\n');
+    return 0;
 }
 
 int run_output_newline(struct run_failure *failure)

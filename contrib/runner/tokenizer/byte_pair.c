@@ -224,13 +224,12 @@ static int encode_word(void *context, const char *text, size_t length)
 }
 
 int run_byte_pair_encode(const struct run_tokenizer *tokenizer, const char *text, size_t length,
-                         bool is_first, struct run_ids *ids)
+                         struct run_ids *ids)
 {
     struct encoding encoding = {.tokenizer = tokenizer, .ids = ids};
     struct gguf_buffer marked = {0};
     int code = 0;
 
-    (void)is_first;
     if (tokenizer->pretokenizer->is_raw) {
         code = run_text_add_marked(&marked, text, length);
         text = marked.bytes;

@@ -67,11 +67,10 @@ static void add_unknown(const struct run_tokenizer *tokenizer, const char *text,
 }
 
 int run_plamo_encode(const struct run_tokenizer *tokenizer, const char *text, size_t length,
-                     bool is_first, struct run_ids *ids)
+                     struct run_ids *ids)
 {
     struct best *best = calloc(length + 1, sizeof *best);
 
-    (void)is_first;
     if (!best)
         return -ENOMEM;
     /* Inside a character, nothing begins: its sum stays infinitely low. */

@@ -102,13 +102,13 @@ static int encode_part(const struct run_tokenizer *tokenizer, const char *text, 
 }
 
 int run_spm_encode(const struct run_tokenizer *tokenizer, const char *text, size_t length,
-                   bool is_first, struct run_ids *ids)
+                   struct run_ids *ids)
 {
     struct run_merger merger = {0};
     struct gguf_buffer marked = {0};
     int code = 0;
 
-    if (is_first && tokenizer->is_space_added)
+    if (tokenizer->is_space_added)
         code = gguf_buffer_add_string(&marked, GGUF_SPACE_MARK);
     if (code == 0)
         code = run_text_add_marked(&marked, text, length);

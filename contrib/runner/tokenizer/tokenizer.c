@@ -20,9 +20,8 @@
 
 /* Append the longest token that the text begins with, again and again. */
 static int encode_longest(const struct run_tokenizer *tokenizer, const char *text, size_t length,
-                          bool is_first, struct run_ids *ids)
+                          struct run_ids *ids)
 {
-    (void)is_first;
     for (size_t at = 0; at < length;) {
         const struct run_prefix *token =
             run_prefix_trie_longest(&tokenizer->tokens, text + at, length - at, NULL);
@@ -330,12 +329,6 @@ int run_text_add_marked(struct gguf_buffer *text, const char *bytes, size_t leng
     return code;
 }
 
-/* An added token in a text. Its id is RUN_NO_TOKEN past the last one. */
-struct found {
-    int32_t id;
-    size_t start, end;
-};
-
 /* A text to encode. */
 struct input {
     const char *text;
@@ -345,12 +338,15 @@ struct input {
     size_t n_spans;
 };
 
-static struct found find_added(const struct run_tokenizer *tokenizer, const struct input *input,
-                               size_t from)
+/* Find the next added token from *start on. Returns NULL, and the end of the text, past the last.
+ */
+static const struct run_prefix *find_added(const struct run_tokenizer *tokenizer,
+                                           const struct input *input, size_t *start)
 {
+    size_t at;
     size_t i = 0;
 
-    for (size_t at = from; at < input->length; at++) {
+    for (at = *start; at < input->length; at++) {
         const struct run_prefix *token =
             run_prefix_trie_longest(&tokenizer->added, input->text + at, input->length - at, NULL);
         size_t end = input->is_special ? input->length : at; /* of a control token */
@@ -362,10 +358,13 @@ static struct found find_added(const struct run_tokenizer *tokenizer, const stru
         while (token && at + token->length > end &&
                run_vocabulary_is_control(&tokenizer->vocabulary, (uint32_t)token->id))
             token = run_prefix_trie_shorter(&tokenizer->added, token);
-        if (token)
-            return (struct found){token->id, at, at + token->length};
+        if (token) {
+            *start = at;
+            return token;
+        }
     }
-    return (struct found){RUN_NO_TOKEN, input->length, input->length};
+    *start = at;
+    return NULL;
 }
 
 static bool is_blank(char c)
@@ -377,25 +376,24 @@ static int encode_parts(const struct run_tokenizer *tokenizer, const struct inpu
                         struct run_ids *ids)
 {
     const char *text = input->text;
-    bool is_first = true;
     size_t at = 0;
 
     while (at < input->length) {
-        const struct found found = find_added(tokenizer, input, at);
-        const uint8_t marks = found.id >= 0 ? tokenizer->marks[found.id] : 0;
-        size_t end = found.start;
+        size_t start = at, end;
+        const struct run_prefix *found = find_added(tokenizer, input, &start);
+        const uint8_t marks = found ? tokenizer->marks[found->id] : 0;
         int code = 0;
 
+        end = start;
         while (marks & RUN_MARK_TAKES_LEFT && end > at && is_blank(text[end - 1]))
             end--;
         if (end > at)
-            code = tokenizer->kind->encode(tokenizer, text + at, end - at, is_first, ids);
+            code = tokenizer->kind->encode(tokenizer, text + at, end - at, ids);
         if (code < 0)
             return code;
-        if (found.id >= 0)
-            run_ids_add(ids, found.id);
-        is_first = true;
-        at = found.end;
+        if (found)
+            run_ids_add(ids, found->id);
+        at = found ? start + found->length : start;
         while (marks & RUN_MARK_TAKES_RIGHT && at < input->length && is_blank(text[at]))
             at++;
     }

@@ -13,22 +13,24 @@
  */
 typedef size_t run_token_decoder(const char *text, size_t length, char *out);
 
+/*
+ * Open a kind after the vocabulary was read. May change the defaults, which were copied to the
+ * tokenizer.
+ */
+typedef int run_kind_opener(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
+                            struct run_failure *failure);
+
+/*
+ * Append the tokens of a text without added tokens. Returns 0 or a negative errno; ids->is_short is
+ * looked at, too.
+ */
+typedef int run_kind_encoder(const struct run_tokenizer *tokenizer, const char *text, size_t length,
+                             struct run_ids *ids);
+
 struct run_tokenizer_kind {
-    const char *model; /* tokenizer.ggml.model */
-
-    /*
-     * Called after the vocabulary was read. May change the defaults, which were copied to the
-     * tokenizer. May be NULL.
-     */
-    int (*open)(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
-                struct run_failure *failure);
-
-    /*
-     * Append the tokens of a text without added tokens. `is_first` is true at the start of the text
-     * and after a control token. Returns 0 or a negative errno; ids->is_short is looked at, too.
-     */
-    int (*encode)(const struct run_tokenizer *tokenizer, const char *text, size_t length,
-                  bool is_first, struct run_ids *ids);
+    const char *model;     /* tokenizer.ggml.model */
+    run_kind_opener *open; /* or NULL */
+    run_kind_encoder *encode;
 
     run_token_decoder *decode; /* the default */
 
@@ -70,22 +72,8 @@ enum run_token_mark {
 };
 
 /* The functions of the kinds: a file for each. */
-int run_spm_open(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
-                 struct run_failure *failure);
-int run_spm_encode(const struct run_tokenizer *tokenizer, const char *text, size_t length,
-                   bool is_first, struct run_ids *ids);
-int run_byte_pair_open(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
-                       struct run_failure *failure);
-int run_byte_pair_encode(const struct run_tokenizer *tokenizer, const char *text, size_t length,
-                         bool is_first, struct run_ids *ids);
-int run_wordpiece_open(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
-                       struct run_failure *failure);
-int run_wordpiece_encode(const struct run_tokenizer *tokenizer, const char *text, size_t length,
-                         bool is_first, struct run_ids *ids);
-int run_plamo_open(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
-                   struct run_failure *failure);
-int run_plamo_encode(const struct run_tokenizer *tokenizer, const char *text, size_t length,
-                     bool is_first, struct run_ids *ids);
+run_kind_opener run_spm_open, run_byte_pair_open, run_wordpiece_open, run_plamo_open;
+run_kind_encoder run_spm_encode, run_byte_pair_encode, run_wordpiece_encode, run_plamo_encode;
 
 /* Fill in the ids of special tokens and their marks, and correct types known to be wrong. */
 int run_special_tokens_find(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,

@@ -126,12 +126,11 @@ static int add_normal(struct encoding *encoding, uint32_t code, bool is_alone)
 }
 
 int run_wordpiece_encode(const struct run_tokenizer *tokenizer, const char *text, size_t length,
-                         bool is_first, struct run_ids *ids)
+                         struct run_ids *ids)
 {
     struct encoding encoding = {.tokenizer = tokenizer, .ids = ids};
     int code = 0;
 
-    (void)is_first;
     for (size_t at = 0; code == 0 && at < length;) {
         const struct run_character character = run_character_decode(text, length, at);
         const uint32_t known = run_character_stand_in(character.code);
