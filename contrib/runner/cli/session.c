@@ -424,5 +424,6 @@ int run_session_feed(struct run_session *session, const int32_t *tokens, size_t 
     }
     if (session->progress.is_drawn)
         run_message_progress("%s", "");
+    session->progress.n_total = 0; /* generated tokens are not shown */
     return code;
 }
