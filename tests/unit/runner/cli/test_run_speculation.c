@@ -217,6 +217,7 @@ static void feed_prompt(const int32_t *tokens, size_t n)
     cr_assert_not(text.is_short);
     cr_assert_eq(run_speculation_feed(&speculation, &text, &n_kept, &failure), 0);
     cr_expect_eq(n_kept, n_before);
+    cr_expect_eq(session.progress.n_total, 0u, "the progress of the prompt goes on");
     run_ids_free(&text);
     cr_assert_eq(run_engine_feed(plain, tokens, n - 1, RUN_LOGITS_NONE, NULL, &failure), 0);
     expect_logits_after(tokens[n - 1]);
