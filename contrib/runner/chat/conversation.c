@@ -61,7 +61,7 @@ static int set_tokens(struct run_conversation *conversation, const struct run_to
                       struct run_failure *failure)
 {
     static const char *const names[] = {"bos_token", "eos_token", "unk_token", "pad_token"};
-    const struct gguf_special_ids *special = run_tokenizer_special(tokenizer);
+    const struct gguf_special_ids *special = &tokenizer->special;
     const int32_t ids[] = {special->bos, special->eos, special->unk, special->pad};
     int code = 0;
 

@@ -104,8 +104,7 @@ static int set_arguments(struct chat *chat, struct run_failure *failure)
 static void cut_at_eos(const struct run_tokenizer *tokenizer, struct gguf_buffer *text)
 {
     size_t length;
-    const char *eos =
-        run_tokenizer_piece(tokenizer, run_tokenizer_special(tokenizer)->eos, &length);
+    const char *eos = run_tokenizer_piece(tokenizer, tokenizer->special.eos, &length);
 
     if (length > 0 && text->length > length && memcmp(text->bytes, eos, length) == 0) {
         text->length = length;
@@ -159,7 +158,7 @@ static int find_end(struct chat *chat, struct run_failure *failure)
 static int encode(struct chat *chat, struct run_failure *failure)
 {
     const struct run_session *session = chat->session;
-    const struct gguf_special_ids *special = run_tokenizer_special(session->tokenizer);
+    const struct gguf_special_ids *special = &session->tokenizer->special;
     struct jinja_rendering rendering;
     int code = run_conversation_render(&chat->conversation, &rendering, failure);
 
@@ -205,7 +204,7 @@ static int add_answer(struct chat *chat, struct run_failure *failure)
     int code;
 
     text = output->raw.bytes ? output->raw.bytes : "";
-    has_space = run_tokenizer_adds_space(session->tokenizer) && *text == ' ';
+    has_space = session->tokenizer->is_space_added && *text == ' ';
     code =
         run_answer_parse(chat->conversation.jinja, text + has_space, output->raw.length - has_space,
                          chat->marks, chat->begins_in_thoughts, has_tools, &answer);
@@ -273,8 +272,10 @@ static int say(struct chat *chat, const char *text, size_t n_bytes, struct run_f
 
 /* ---- commands ---- */
 
-static void clear(struct chat *chat)
+static int clear(struct chat *chat, const char *text, struct run_failure *failure)
 {
+    (void)text;
+    (void)failure;
     run_conversation_cut(&chat->conversation, 0);
     run_message("the conversation begins anew%s%s",
                 chat->conversation.arguments[0].json
@@ -282,6 +283,7 @@ static void clear(struct chat *chat)
                     : "",
                 chat->session->files.messages.length > 0 ? "; the messages of --messages stay"
                                                          : "");
+    return 0;
 }
 
 static int set_system(struct chat *chat, const char *text, struct run_failure *failure)
@@ -299,12 +301,13 @@ static int set_system(struct chat *chat, const char *text, struct run_failure *f
 }
 
 /* Answer the last message again. A failure keeps the old answer. */
-static int regenerate(struct chat *chat, struct run_failure *failure)
+static int regenerate(struct chat *chat, const char *text, struct run_failure *failure)
 {
     struct run_conversation *conversation = &chat->conversation;
     struct jinja_argument old;
     int code;
 
+    (void)text;
     if (conversation->n_messages == 0) {
         run_message("/regen: there is no answer yet");
         return 0;
@@ -321,41 +324,34 @@ static int regenerate(struct chat *chat, struct run_failure *failure)
     return code;
 }
 
-/* In the order of `commands`; the rest ends the chat. */
-enum { HELP, CLEAR, SYSTEM, REGEN };
+static int leave(struct chat *chat, const char *text, struct run_failure *failure)
+{
+    (void)chat;
+    (void)text;
+    (void)failure;
+    return -ENODATA;
+}
 
-static const struct {
-    const char *name, *help;
+static const struct command {
+    const char *name, *help; /* `help` NULL: another name */
+    int (*run)(struct chat *chat, const char *text, struct run_failure *failure);
 } commands[] = {
-    {"/help", "print this"},
-    {"/clear", "forget the conversation"},
-    {"/system", "TEXT: set the system message"},
-    {"/regen", "answer the last message again"},
-    {"/exit", "end the chat, as Ctrl-D does"},
-    {"/quit", NULL},
-    {"/bye", NULL},
+    {"/help", "print this", NULL},
+    {"/clear", "forget the conversation", clear},
+    {"/system", "TEXT: set the system message", set_system},
+    {"/regen", "answer the last message again", regenerate},
+    {"/exit", "end the chat, as Ctrl-D does", leave},
+    {"/quit", NULL, leave},
+    {"/bye", NULL, leave},
 };
 
-static void help(void)
+static int help(void)
 {
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (commands[i].help)
             run_message("%-8s %s", commands[i].name, commands[i].help);
     run_message("Ctrl-C stops an answer; a line that ends with \\ goes on with the next one");
-}
-
-static int run_command(struct chat *chat, size_t command, const char *text,
-                       struct run_failure *failure)
-{
-    if (command == SYSTEM)
-        return set_system(chat, text, failure);
-    if (command == REGEN)
-        return regenerate(chat, failure);
-    if (command == HELP)
-        help();
-    if (command == CLEAR)
-        clear(chat);
-    return command > REGEN ? -ENODATA : 0;
+    return 0;
 }
 
 /* Run a command, or answer a message. Returns 0, or -ENODATA to end the chat, or an error. */
@@ -367,7 +363,9 @@ static int take_line(struct chat *chat, struct run_failure *failure)
 
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strlen(commands[i].name) == n && strncmp(start, commands[i].name, n) == 0)
-            return run_command(chat, i, start + n + strspn(start + n, " \t"), failure);
+            return commands[i].run
+                       ? commands[i].run(chat, start + n + strspn(start + n, " \t"), failure)
+                       : help();
     /* Not paths, which begin with a slash, too, and pasted lines. */
     if (*start == '/' && chat->session->editor && !memchr(start + 1, '/', n - 1) &&
         !strchr(start, '\n')) {

@@ -118,49 +118,37 @@ static void adapt_to_terminal(EditLine *edit)
     }
 }
 
-/* Read a byte of stdin. Returns 1, 0 at the end, or -1 after Ctrl-C. */
-static ssize_t read_byte(EditLine *edit, char *byte)
-{
-    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
-    ssize_t n;
-
-    do {
-        while (poll(&in, 1, PAUSE_MS) <= 0) {
-            if (run_signals_is_interrupted())
-                return -1;
-            adapt_to_terminal(edit);
-        }
-        n = read(STDIN_FILENO, byte, 1);
-    } while (n < 0 && errno == EINTR);
-    return n;
-}
-
 /* Read a character. libedit's own function begins again after Ctrl-C. */
 static int read_character(EditLine *edit, wchar_t *out)
 {
-    struct run_line_editor *editor;
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
     mbstate_t state = {0};
-    char byte;
+    size_t length = (size_t)-2;
 
-    el_get(edit, EL_CLIENTDATA, &editor);
-    for (;;) {
-        const ssize_t n = read_byte(edit, &byte);
-        size_t length;
+    while (length == (size_t)-2) {
+        char byte;
+        ssize_t n;
 
-        if (n <= 0) {
-            const LineInfoW *info = el_wline(edit);
+        while (poll(&in, 1, PAUSE_MS) <= 0) {
+            if (run_signals_is_interrupted()) {
+                const LineInfoW *info = el_wline(edit);
+                struct run_line_editor *editor;
 
-            editor->is_cleared = n < 0 && (info->lastchar > info->buffer || editor->is_continuing);
+                el_get(edit, EL_CLIENTDATA, &editor);
+                editor->is_cleared = info->lastchar > info->buffer || editor->is_continuing;
+                return -1;
+            }
+            adapt_to_terminal(edit);
+        }
+        n = read(STDIN_FILENO, &byte, 1);
+        if (n == 0 || (n < 0 && errno != EINTR))
             return (int)n;
-        }
-        length = mbrtowc(out, &byte, 1, &state);
-        if (length == (size_t)-1) { /* not UTF-8 */
-            *out = L'\uFFFD';
-            return 1;
-        }
-        if (length != (size_t)-2)
-            return 1;
+        if (n > 0)
+            length = mbrtowc(out, &byte, 1, &state);
     }
+    if (length == (size_t)-1) /* not UTF-8 */
+        *out = L'\uFFFD';
+    return 1;
 }
 
 /* Insert pasted text up to its end mark. Lines stay lines; other control characters are dropped. */

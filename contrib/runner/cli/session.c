@@ -289,9 +289,9 @@ static int open_tokenizer(struct run_session *session, struct run_failure *failu
     if (code == -ENOENT && session->engine && session->n_vocab == 256)
         code = run_tokenizer_open_bytes(&session->tokenizer, failure);
     if (code == 0 && session->engine)
-        code = check_rows(session, run_tokenizer_size(session->tokenizer), failure);
-    if (code == 0 && *run_tokenizer_note(session->tokenizer) != '\0')
-        run_message("%s", run_tokenizer_note(session->tokenizer));
+        code = check_rows(session, session->tokenizer->vocabulary.n, failure);
+    if (code == 0 && *session->tokenizer->note != '\0')
+        run_message("%s", session->tokenizer->note);
     return code;
 }
 

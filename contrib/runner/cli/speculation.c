@@ -5,44 +5,31 @@
 
 #include <errno.h>
 
-/* Return the limit of the drafts for a pass, which may not exceed a batch. */
-static uint32_t choose_drafts(const struct run_session *session)
+void run_drafts_choose(struct run_session *session)
 {
     const struct run_options *options = session->options;
-    const uint32_t n_wanted =
-        options->n_drafts >= 0 ? (uint32_t)options->n_drafts : RUN_USUAL_DRAFTS;
-
-    if (!run_engine_can_rewind(session->engine)) {
-        if (options->n_drafts > 0)
-            run_message("--draft %d: no drafts, because recurrent layers cannot forget wrong ones",
-                        options->n_drafts);
-        return 0;
-    }
-    return n_wanted < options->n_batch ? n_wanted : options->n_batch - 1;
-}
-
-/* Choose where drafts come from, and complain of what was asked for and is not there. */
-static void choose_sources(struct run_session *session)
-{
-    const uint32_t wanted = session->options->draft_sources;
+    const uint32_t wanted = options->draft_sources;
     const char *problem;
     const bool has_nextn = run_engine_can_draft(session->engine, &problem);
 
+    session->n_drafts = options->n_drafts >= 0 ? (uint32_t)options->n_drafts : RUN_USUAL_DRAFTS;
+    if (session->n_drafts >= options->n_batch) /* a pass is at most a batch */
+        session->n_drafts = options->n_batch - 1;
+    if (!run_engine_can_rewind(session->engine)) {
+        session->n_drafts = 0;
+        if (options->n_drafts > 0)
+            run_message("--draft %d: no drafts, because recurrent layers cannot forget wrong ones",
+                        options->n_drafts);
+    }
     session->draft_sources = wanted > 0 ? wanted : (1U << RUN_N_DRAFT_SOURCES) - 1;
     if (has_nextn)
         return;
     session->draft_sources &= ~(1U << RUN_DRAFT_NEXTN);
     if (problem)
-        run_message("%s: no drafts by the nextn layer: %s", session->options->model, problem);
+        run_message("%s: no drafts by the nextn layer: %s", options->model, problem);
     else if (wanted == 1U << RUN_DRAFT_NEXTN && session->n_drafts > 0)
         run_message("--draft-type nextn: no drafts, because the model has no nextn layer that "
                     "ggufs-run knows");
-}
-
-void run_drafts_choose(struct run_session *session)
-{
-    session->n_drafts = choose_drafts(session);
-    choose_sources(session);
 }
 
 void run_speculation_begin(struct run_session *session, struct run_speculation *speculation)

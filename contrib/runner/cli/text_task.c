@@ -39,7 +39,7 @@ static int encode(const struct run_session *session, const struct gguf_buffer *p
                   struct run_ids *ids, struct run_failure *failure)
 {
     const struct run_options *options = session->options;
-    const struct gguf_special_ids *special = run_tokenizer_special(session->tokenizer);
+    const struct gguf_special_ids *special = &session->tokenizer->special;
     const unsigned flags = (options->adds_bos ? RUN_ENCODE_BOS_EOS : 0U) |
                            (options->is_special ? RUN_ENCODE_SPECIAL : 0U);
     const int code = run_tokenizer_encode(session->tokenizer, prompt->bytes ? prompt->bytes : "",

@@ -61,8 +61,7 @@ struct run_sampler {
 
     int32_t *window; /* the last tokens, a ring buffer */
     size_t window_capacity, n_window, window_next;
-    uint32_t *seen; /* for each token: the last round in which it was penalized */
-    uint32_t round;
+    bool *is_penalized; /* for each token: already in this round */
 };
 
 int run_sampler_open(const struct run_sampling *sampling, uint32_t n_vocab, uint32_t n_context,
@@ -82,8 +81,8 @@ int run_sampler_open(const struct run_sampling *sampling, uint32_t n_vocab, uint
             n_last < 0 || (uint32_t)n_last > n_context ? n_context : (uint32_t)n_last;
     sampler->candidates = calloc((size_t)n_vocab + 1, sizeof *sampler->candidates);
     sampler->window = calloc(sampler->window_capacity + 1, sizeof *sampler->window);
-    sampler->seen = calloc((size_t)n_vocab + 1, sizeof *sampler->seen);
-    if (!sampler->candidates || !sampler->window || !sampler->seen) {
+    sampler->is_penalized = calloc((size_t)n_vocab + 1, sizeof *sampler->is_penalized);
+    if (!sampler->candidates || !sampler->window || !sampler->is_penalized) {
         run_sampler_close(sampler);
         return run_fail_memory(failure);
     }
@@ -97,7 +96,7 @@ void run_sampler_close(struct run_sampler *sampler)
         return;
     free(sampler->candidates);
     free(sampler->window);
-    free(sampler->seen);
+    free(sampler->is_penalized);
     free(sampler);
 }
 
@@ -136,16 +135,13 @@ static void penalize(struct run_sampler *sampler, float *logits)
 {
     const float penalty = sampler->sampling.repeat_penalty;
 
-    if (++sampler->round == 0) {
-        memset(sampler->seen, 0, sampler->n_vocab * sizeof *sampler->seen);
-        sampler->round = 1;
-    }
+    memset(sampler->is_penalized, 0, sampler->n_vocab * sizeof *sampler->is_penalized);
     for (size_t i = 0; i < sampler->n_window; i++) {
         const int32_t token = sampler->window[i];
 
-        if (sampler->seen[token] == sampler->round)
+        if (sampler->is_penalized[token])
             continue;
-        sampler->seen[token] = sampler->round;
+        sampler->is_penalized[token] = true;
         logits[token] = logits[token] > 0 ? logits[token] / penalty : logits[token] * penalty;
     }
 }

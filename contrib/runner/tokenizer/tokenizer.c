@@ -246,26 +246,6 @@ void run_tokenizer_close(struct run_tokenizer *tokenizer)
 
 /* ---- asking ---- */
 
-const char *run_tokenizer_note(const struct run_tokenizer *tokenizer)
-{
-    return tokenizer->note;
-}
-
-size_t run_tokenizer_size(const struct run_tokenizer *tokenizer)
-{
-    return tokenizer->vocabulary.n;
-}
-
-const struct gguf_special_ids *run_tokenizer_special(const struct run_tokenizer *tokenizer)
-{
-    return &tokenizer->special;
-}
-
-bool run_tokenizer_adds_space(const struct run_tokenizer *tokenizer)
-{
-    return tokenizer->is_space_added;
-}
-
 static bool is_token(const struct run_tokenizer *tokenizer, int32_t id)
 {
     return id >= 0 && (uint32_t)id < tokenizer->vocabulary.n;

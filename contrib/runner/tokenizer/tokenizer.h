@@ -4,8 +4,12 @@
  */
 #pragma once
 
+#include "contrib/runner/tokenizer/bpe.h"
 #include "contrib/runner/tokenizer/characters.h"
+#include "contrib/runner/tokenizer/pre_tokenizer.h"
+#include "contrib/runner/tokenizer/prefix_trie.h"
 #include "contrib/runner/tokenizer/token_ids.h"
+#include "contrib/runner/tokenizer/token_vocabulary.h"
 #include "contrib/runner/tree/metadata.h"
 #include "gguf/models/special_ids.h"
 
@@ -23,7 +27,40 @@ enum {
     RUN_ENCODE_BOS_EOS = 2,
 };
 
-struct run_tokenizer;
+/*
+ * Write the bytes of an ordinary token, at most as many as its text has, and return their number.
+ */
+typedef size_t run_token_decoder(const char *text, size_t length, char *out);
+
+/* Size of the notes of a tokenizer, with the NUL. */
+#define RUN_NOTE_BYTES 1024
+
+struct run_tokenizer {
+    const struct run_tokenizer_kind *kind;
+    struct run_vocabulary vocabulary;
+    struct gguf_special_ids special;
+    bool is_space_added;          /* before a text, which the first token does not show */
+    run_token_decoder *decode;    /* NULL: the bytes are the text */
+    char *pieces;                 /* texts of all tokens, concatenated */
+    uint32_t *piece_starts;       /* n + 1 offsets in `pieces` */
+    uint8_t *marks;               /* one enum run_token_mark set per token */
+    struct run_prefix_trie added; /* control tokens and USER_DEFINED ones */
+    /*
+     * Notes to the user, for instance that an unknown pre-tokenizer was replaced, separated by
+     * semicolons. They may contain any bytes of a model.
+     */
+    char note[RUN_NOTE_BYTES];
+
+    /* Parts that a kind may have. */
+    struct run_prefix_trie tokens; /* all that text becomes */
+    int32_t bytes[256];            /* the tokens of single bytes, or RUN_NO_TOKEN */
+    struct run_merge_table merges; /* without it, two tokens merge if they are one together */
+    uint32_t *ranks;       /* then: by token; lower ranks merge first; NULL: ids are ranks */
+    bool is_cut_at_spaces; /* in no token does anything precede a space: words merge one by one */
+    const struct gguf_pretokenizer *pretokenizer;
+    struct run_pre_tokenizer splitter;
+    bool is_lowered, is_stripped; /* letters become small; accents are removed */
+};
 
 /*
  * Make a tokenizer from the keys tokenizer.ggml.*; `metadata` may be freed afterwards. A model
@@ -37,17 +74,6 @@ int run_tokenizer_open(const struct run_metadata *metadata, struct run_tokenizer
 int run_tokenizer_open_bytes(struct run_tokenizer **out, struct run_failure *failure);
 
 void run_tokenizer_close(struct run_tokenizer *tokenizer);
-
-/*
- * Return the notes to the user, for instance that an unknown pre-tokenizer was replaced, separated
- * by semicolons, or "". They may contain any bytes of a model. Owned by the tokenizer.
- */
-const char *run_tokenizer_note(const struct run_tokenizer *tokenizer);
-
-/* Return the number of tokens. All functions accept any id; one out of range is not a token. */
-size_t run_tokenizer_size(const struct run_tokenizer *tokenizer);
-
-const struct gguf_special_ids *run_tokenizer_special(const struct run_tokenizer *tokenizer);
 
 /*
  * Append the tokens of a text to `ids`; on failure, some may have been appended. Malformed UTF-8 is
@@ -71,7 +97,8 @@ int run_tokenizer_encode_chat(const struct run_tokenizer *tokenizer, const char 
                               struct run_ids *ids, struct run_failure *failure);
 
 /*
- * Return the bytes that a token stands for, or the text of a control token. They may be part of a
+ * Return the bytes that a token stands for, or the text of a control token; "" if there is no such
+ * token, as for all ids below. They may be part of a
  * character and do not end with a NUL. Owned by the tokenizer.
  */
 const char *run_tokenizer_piece(const struct run_tokenizer *tokenizer, int32_t id, size_t *length);
@@ -85,9 +112,6 @@ bool run_tokenizer_is_hidden(const struct run_tokenizer *tokenizer, int32_t id);
 
 /* Return true if this token ends the model's answer: the end of a text, turn or message. */
 bool run_tokenizer_is_end(const struct run_tokenizer *tokenizer, int32_t id);
-
-/* Return true if encoding adds a space before the text that the first token does not show. */
-bool run_tokenizer_adds_space(const struct run_tokenizer *tokenizer);
 
 /*
  * Decode a token into a stream, and append the text that can be shown now to `out`. A hidden token

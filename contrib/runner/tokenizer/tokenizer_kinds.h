@@ -1,17 +1,8 @@
 /* The kinds of tokenizers, and declarations shared by the tokenizer's files. */
 #pragma once
 
-#include "contrib/runner/tokenizer/bpe.h"
-#include "contrib/runner/tokenizer/prefix_trie.h"
-#include "contrib/runner/tokenizer/pre_tokenizer.h"
-#include "contrib/runner/tokenizer/token_vocabulary.h"
 #include "contrib/runner/tokenizer/tokenizer.h"
 #include "gguf/models/tokens.h"
-
-/*
- * Write the bytes of an ordinary token, at most as many as its text has, and return their number.
- */
-typedef size_t run_token_decoder(const char *text, size_t length, char *out);
 
 /*
  * Open a kind after the vocabulary was read. May change the defaults, which were copied to the
@@ -36,32 +27,6 @@ struct run_tokenizer_kind {
 
     /* What is searched for the longest token: nothing, texts of tokens, or what they decode to. */
     enum { RUN_SEARCH_NOTHING, RUN_SEARCH_TEXTS, RUN_SEARCH_PIECES } search;
-};
-
-/* Size of the notes of a tokenizer, with the NUL. */
-#define RUN_NOTE_BYTES 1024
-
-struct run_tokenizer {
-    const struct run_tokenizer_kind *kind;
-    struct run_vocabulary vocabulary;
-    struct gguf_special_ids special;
-    bool is_space_added;
-    run_token_decoder *decode;    /* NULL: the bytes are the text */
-    char *pieces;                 /* texts of all tokens, concatenated */
-    uint32_t *piece_starts;       /* n + 1 offsets in `pieces` */
-    uint8_t *marks;               /* one enum run_token_mark set per token */
-    struct run_prefix_trie added; /* control tokens and USER_DEFINED ones */
-    char note[RUN_NOTE_BYTES];
-
-    /* Parts that a kind may have. */
-    struct run_prefix_trie tokens; /* all that text becomes */
-    int32_t bytes[256];            /* the tokens of single bytes, or RUN_NO_TOKEN */
-    struct run_merge_table merges; /* without it, two tokens merge if they are one together */
-    uint32_t *ranks;       /* then: by token; lower ranks merge first; NULL: ids are ranks */
-    bool is_cut_at_spaces; /* in no token does anything precede a space: words merge one by one */
-    const struct gguf_pretokenizer *pretokenizer;
-    struct run_pre_tokenizer splitter;
-    bool is_lowered, is_stripped; /* letters become small; accents are removed */
 };
 
 enum run_token_mark {

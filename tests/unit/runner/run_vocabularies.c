@@ -134,7 +134,7 @@ bool vocabulary_is_kept(const struct run_tokenizer *tokenizer, const char *text,
         size_t n;
         const char *piece = run_tokenizer_piece(tokenizer, ids.list[i], &n);
 
-        if (is_first && run_tokenizer_adds_space(tokenizer) && n > 0 && *piece == ' ') {
+        if (is_first && tokenizer->is_space_added && n > 0 && *piece == ' ') {
             piece++;
             n--;
         }

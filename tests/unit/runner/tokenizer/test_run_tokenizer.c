@@ -85,13 +85,13 @@ Test(run_tokenizer, bos_and_eos_keys)
         "{" SPM_TOKENS ",\"tokenizer.ggml.add_bos_token\":false,\"tokenizer.ggml.add_eos_token\":"
         "true,\"tokenizer.ggml.eos_token_id\":11,\"tokenizer.ggml.add_space_prefix\":false,"
         "\"tokenizer.ggml.padding_token_id\":4294967295,\"tokenizer.ggml.bos_token_id\":99}");
-    const struct gguf_special_ids *special = run_tokenizer_special(tokenizer);
+    const struct gguf_special_ids *special = &tokenizer->special;
 
     vocabulary_expect_ids(tokenizer, "a", 1, RUN_ENCODE_BOS_EOS, "6 11");
     cr_expect_eq(special->bos, 1);
     cr_expect_eq(special->pad, RUN_NO_TOKEN);
-    cr_expect(strstr(run_tokenizer_note(tokenizer), "tokenizer.ggml.bos_token_id: 99") != NULL,
-              "%s", run_tokenizer_note(tokenizer));
+    cr_expect(strstr(tokenizer->note, "tokenizer.ggml.bos_token_id: 99") != NULL, "%s",
+              tokenizer->note);
     cr_expect(run_tokenizer_is_end(tokenizer, 11));
     run_tokenizer_close(tokenizer);
 }
@@ -108,7 +108,7 @@ Test(run_tokenizer, sentencepiece_without_scores)
     snprintf(text, sizeof text, "{%s}", tokens);
     tokenizer = vocabulary_accept(text);
     vocabulary_expect(tokenizer, "abc", 0, "0 3");
-    cr_expect_str_eq(run_tokenizer_note(tokenizer),
+    cr_expect_str_eq(tokenizer->note,
                      "no tokenizer.ggml.token_type: only tokens with well-known texts are control "
                      "tokens; no tokenizer.ggml.scores: tokens are merged in the order of their "
                      "ids, which may not be the model's");
@@ -116,7 +116,7 @@ Test(run_tokenizer, sentencepiece_without_scores)
     snprintf(text, sizeof text, "{%s,\"tokenizer.ggml.scores\":[0,0,0,-2,-1]}", tokens);
     tokenizer = vocabulary_accept(text);
     vocabulary_expect(tokenizer, "abc", 0, "4 2");
-    cr_expect_null(strstr(run_tokenizer_note(tokenizer), "scores"));
+    cr_expect_null(strstr(tokenizer->note, "scores"));
     run_tokenizer_close(tokenizer);
 }
 
@@ -133,9 +133,9 @@ Test(run_tokenizer, byte_level_bpe)
     vocabulary_expect(tokenizer, "aab", 0, "0 5");
     vocabulary_expect(tokenizer, "aaa", 0, "7 0");
     vocabulary_expect(tokenizer, "é", 0, "3 4");
-    cr_expect_eq(run_tokenizer_special(tokenizer)->eos, 8);
+    cr_expect_eq(tokenizer->special.eos, 8);
     cr_expect(run_tokenizer_is_end(tokenizer, 8));
-    cr_expect_str_eq(run_tokenizer_note(tokenizer), "");
+    cr_expect_str_eq(tokenizer->note, "");
     run_tokenizer_close(tokenizer);
 }
 
@@ -149,20 +149,19 @@ Test(run_tokenizer, unknown_pretokenizers_are_noted)
 
     snprintf(text, sizeof text, "{%s,\"tokenizer.ggml.pre\":\"tomorrow\\u001b's\"}", tokens);
     tokenizer = vocabulary_accept(text);
-    cr_expect(strstr(run_tokenizer_note(tokenizer), "tomorrow\x1b's") != NULL, "%s",
-              run_tokenizer_note(tokenizer));
+    cr_expect(strstr(tokenizer->note, "tomorrow\x1b's") != NULL, "%s", tokenizer->note);
     vocabulary_expect(tokenizer, "ab", 0, "2");
     run_tokenizer_close(tokenizer);
 
     snprintf(text, sizeof text, "{%s}", tokens);
     tokenizer = vocabulary_accept(text);
-    cr_expect(strstr(run_tokenizer_note(tokenizer), "no tokenizer.ggml.pre") != NULL);
+    cr_expect(strstr(tokenizer->note, "no tokenizer.ggml.pre") != NULL);
     run_tokenizer_close(tokenizer);
 
     /* Files of this architecture are older than the key. */
     snprintf(text, sizeof text, "{%s,\"general.architecture\":\"gptneox\"}", tokens);
     tokenizer = vocabulary_accept(text);
-    cr_expect_str_eq(run_tokenizer_note(tokenizer), "");
+    cr_expect_str_eq(tokenizer->note, "");
     run_tokenizer_close(tokenizer);
 }
 
@@ -174,7 +173,7 @@ Test(run_tokenizer, bpe_without_merges)
                           "\"tokenizer.ggml.tokens\":[\"a\",\"b\",\"c\",\"bc\",\"ab\"]}");
 
     vocabulary_expect(tokenizer, "abc", 0, "0 3");
-    cr_expect(strstr(run_tokenizer_note(tokenizer), "no tokenizer.ggml.merges") != NULL);
+    cr_expect(strstr(tokenizer->note, "no tokenizer.ggml.merges") != NULL);
     run_tokenizer_close(tokenizer);
 }
 
@@ -246,7 +245,7 @@ Test(run_tokenizer, bytes_without_a_vocabulary)
     struct run_failure failure;
 
     vocabulary_expect(tokenizer, "a\xff\n", RUN_ENCODE_BOS_EOS | RUN_ENCODE_SPECIAL, "97 255 10");
-    cr_expect_eq(run_tokenizer_size(tokenizer), 256u);
+    cr_expect_eq(tokenizer->vocabulary.n, 256u);
     cr_expect_not(run_tokenizer_is_end(tokenizer, 0));
     run_tokenizer_close(tokenizer);
     tokenizer = vocabulary_accept("{\"general.architecture\":\"rwkv7\",\"rwkv7.vocab_size\":256,"
