@@ -115,61 +115,44 @@ static const char *string_of(const cJSON *object, const char *name)
     return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
 }
 
-/* Join the texts of a message's parts. Returns NULL, and the type of one that is a medium. */
-static cJSON *join_parts(const cJSON *parts, const char **medium)
+/* Replace parts of texts by one text, and look for what no template sees to. */
+static int join_parts(struct run_conversation *conversation, cJSON *message, size_t number,
+                      bool *has_parts, struct run_failure *failure)
 {
     static const char *const media[] = {"image", "audio", "video", "file"};
+    const char *role = string_of(message, "role");
+    const cJSON *content = cJSON_GetObjectItemCaseSensitive(message, "content"), *part;
+    const bool is_list = cJSON_IsArray(content);
     struct gguf_buffer joined = {0};
-    const cJSON *part;
-    cJSON *result;
     int code = gguf_buffer_add_string(&joined, "");
 
-    cJSON_ArrayForEach(part, parts)
-    {
+    if (role && (strcmp(role, "system") == 0 || strcmp(role, "developer") == 0))
+        conversation->has_system_elsewhere = true;
+    for (part = is_list ? content->child : NULL; part; part = part->next) {
         const char *type = string_of(part, "type"), *text = string_of(part, "text");
 
-        for (size_t i = 0; type && i < sizeof media / sizeof *media; i++)
-            if (strstr(type, media[i]))
-                *medium = type;
+        for (size_t i = 0; type && i < sizeof media / sizeof *media; i++) {
+            if (!strstr(type, media[i]))
+                continue;
+            gguf_buffer_free(&joined);
+            return run_fail_elsewhere(failure, -EINVAL,
+                                      "--messages: message %zu has a part of the type %.40s, and "
+                                      "ggufs-run reads text only: remove the part",
+                                      number, type);
+        }
         if (code == 0 && text && joined.length > 0)
             code = gguf_buffer_add_string(&joined, "\n");
         if (code == 0 && text)
             code = gguf_buffer_add_string(&joined, text);
     }
-    result = code == 0 && !*medium ? cJSON_CreateString(joined.bytes) : NULL;
-    gguf_buffer_free(&joined);
-    return result;
-}
-
-/* Join parts of texts, and look for what no template sees to. */
-static int join_messages(struct run_conversation *conversation, cJSON *list, bool *has_parts,
-                         struct run_failure *failure)
-{
-    cJSON *message;
-    size_t n = 0;
-
-    cJSON_ArrayForEach(message, list)
-    {
-        const char *role = string_of(message, "role"), *medium = NULL;
-        const cJSON *content = cJSON_GetObjectItemCaseSensitive(message, "content");
-        cJSON *joined;
-
-        n++;
-        if (role && (strcmp(role, "system") == 0 || strcmp(role, "developer") == 0))
-            conversation->has_system_elsewhere = true;
-        if (!cJSON_IsArray(content))
-            continue;
-        joined = join_parts(content, &medium);
-        if (medium)
-            return run_fail_elsewhere(failure, -EINVAL,
-                                      "--messages: message %zu has a part of the type %.40s, and "
-                                      "ggufs-run reads text only: remove the part",
-                                      n, medium);
-        if (!cJSON_ReplaceItemInObjectCaseSensitive(message, "content", joined))
-            return run_fail_memory(failure);
+    if (code == 0 && is_list) {
         *has_parts = true;
+        if (!cJSON_ReplaceItemInObjectCaseSensitive(message, "content",
+                                                    cJSON_CreateString(joined.bytes)))
+            code = -ENOMEM;
     }
-    return 0;
+    gguf_buffer_free(&joined);
+    return code < 0 ? run_fail_memory(failure) : 0;
 }
 
 int run_conversation_begin_with(struct run_conversation *conversation,
@@ -180,11 +163,12 @@ int run_conversation_begin_with(struct run_conversation *conversation,
     cJSON *json = run_json_parse(messages->bytes, messages->length, &end);
     const char *variable = gguf_messages_variable(messages->bytes);
     cJSON *list = variable ? json : cJSON_GetObjectItemCaseSensitive(json, "messages");
+    cJSON *message = cJSON_IsArray(list) ? list->child : NULL;
     bool has_parts = false;
     int code = 0;
 
-    if (cJSON_IsArray(list))
-        code = join_messages(conversation, list, &has_parts, failure);
+    for (size_t n = 1; code == 0 && message; message = message->next, n++)
+        code = join_parts(conversation, message, n, &has_parts, failure);
     if (code == 0 && has_parts) {
         conversation->first_joined = cJSON_PrintUnformatted(json);
         if (!conversation->first_joined)

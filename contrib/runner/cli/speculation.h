@@ -9,8 +9,7 @@
 #pragma once
 
 #include "contrib/runner/cli/session.h"
-#include "contrib/runner/sampling/draft_length.h"
-#include "contrib/runner/sampling/prompt_lookup.h"
+#include "contrib/runner/sampling/drafts.h"
 
 /* Drafts of one source: prompt lookup or the nextn layer. */
 struct run_drafts {

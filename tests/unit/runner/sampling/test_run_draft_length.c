@@ -1,5 +1,5 @@
 /* Simulated generations, with costs of passes as measured on models and worse ones. */
-#include "contrib/runner/sampling/draft_length.h"
+#include "contrib/runner/sampling/drafts.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

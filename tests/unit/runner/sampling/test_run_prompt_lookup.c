@@ -1,4 +1,4 @@
-#include "contrib/runner/sampling/prompt_lookup.h"
+#include "contrib/runner/sampling/drafts.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
