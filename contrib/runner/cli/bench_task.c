@@ -1,5 +1,5 @@
 #include "contrib/runner/cli/messages.h"
-#include "contrib/runner/cli/tasks.h"
+#include "contrib/runner/cli/session.h"
 #include "contrib/runner/cli/text_output.h"
 #include "contrib/runner/compute/thread_pool.h"
 #include "dequant/kernels.h"

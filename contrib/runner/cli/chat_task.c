@@ -4,7 +4,6 @@
 #include "contrib/runner/cli/line_editor.h"
 #include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/run_signals.h"
-#include "contrib/runner/cli/tasks.h"
 
 #include <errno.h>
 #include <stdio.h>

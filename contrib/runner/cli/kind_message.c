@@ -1,5 +1,4 @@
-#include "contrib/runner/cli/kind_message.h"
-
+#include "contrib/runner/cli/session.h"
 #include "contrib/runner/tree/tensor_list.h"
 #include "gguf/models/kinds.h"
 

@@ -3,7 +3,7 @@
 #include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/run_options.h"
 #include "contrib/runner/cli/run_signals.h"
-#include "contrib/runner/cli/tasks.h"
+#include "contrib/runner/cli/session.h"
 #include "dequant/kernels.h"
 #include "gguf/stores/stores.h"
 #include "gguf/support/exit_status.h"

@@ -3,13 +3,13 @@
 #include "contrib/runner/chat/conversation.h"
 #include "contrib/runner/cli/foreign_options.h"
 #include "contrib/runner/cli/messages.h"
-#include "contrib/runner/cli/sampling_defaults.h"
 #include "contrib/runner/compute/thread_pool.h"
 #include "dequant/types.h"
 #include "gguf/support/shard_names.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -339,7 +339,12 @@ int run_options_parse(int argc, char **argv, struct run_options *options)
         .shows_prompt = true,
         .is_confined = true,
         .thinks = true,
-        .sampling = RUN_SAMPLING_NOT_GIVEN,
+        .sampling = {.repeat_penalty = NAN,
+                     .repeat_last_n = INT32_MIN,
+                     .top_k = UINT32_MAX,
+                     .top_p = NAN,
+                     .min_p = NAN,
+                     .temperature = NAN},
     };
     result = gguf_options_parse(&run_command_line, argc, argv, options, &options->line);
     if (result < 0 || options->task == RUN_TASK_HELP || options->task == RUN_TASK_VERSION)

@@ -42,7 +42,7 @@ struct run_options {
     uint32_t cache_type;    /* see struct run_cache */
     bool is_warmed_up;
 
-    struct run_sampling sampling;
+    struct run_sampling sampling; /* not given: NAN, INT32_MIN, UINT32_MAX */
     bool has_seed;
     struct gguf_texts stops;
     bool ignores_end;

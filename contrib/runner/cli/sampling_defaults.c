@@ -1,8 +1,8 @@
-#include "contrib/runner/cli/sampling_defaults.h"
-
 #include "contrib/runner/cli/messages.h"
+#include "contrib/runner/cli/session.h"
 
 #include <errno.h>
+#include <math.h>
 
 #define MOST_TOKENS 2147483647.0
 

@@ -1,11 +1,9 @@
 #include "contrib/runner/cli/session.h"
 
 #include "contrib/runner/cli/default_threads.h"
-#include "contrib/runner/cli/kind_message.h"
 #include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/private_mount.h"
 #include "contrib/runner/cli/run_signals.h"
-#include "contrib/runner/cli/sampling_defaults.h"
 #include "contrib/runner/cli/speculation.h"
 #include "contrib/runner/compute/multiply.h"
 #include "contrib/runner/compute/thread_pool.h"

@@ -59,3 +59,31 @@ int run_session_complain(const struct run_session *session, int code,
  */
 int run_session_feed(struct run_session *session, const int32_t *tokens, size_t n,
                      struct run_failure *failure);
+
+/*
+ * Explain the failure `code`, a negative errno, to run a model. If the file holds another kind of
+ * model, replace the failure by one that names the kind and its purpose, and return true. The
+ * tree's metadata must be open.
+ */
+bool run_kind_explain(const struct run_tree *tree, int code, struct run_failure *failure);
+
+/*
+ * Fill in the parameters that the command line did not give, from the keys general.sampling.* or
+ * from the program's defaults. Returns 0, or -EINVAL for a key with a value that is out of range or
+ * no number.
+ */
+int run_sampling_complete(struct run_sampling *sampling, const struct run_metadata *metadata,
+                          struct run_failure *failure);
+
+/* The tasks. Each prints its errors and returns an exit status. */
+int run_task_generate(struct run_session *session);
+int run_task_chat(struct run_session *session);
+int run_task_tokenize(struct run_session *session);
+int run_task_logits(struct run_session *session);
+int run_task_bench(struct run_session *session);
+
+/* The exit status of a program ended by Ctrl-C. */
+#define RUN_STATUS_INTERRUPTED 130
+
+/* End the line of a JSON object on stdout. */
+int run_finish_json(const struct run_session *session);

@@ -1,7 +1,6 @@
 #include "contrib/runner/cli/generate.h"
 #include "contrib/runner/cli/messages.h"
 #include "contrib/runner/cli/run_signals.h"
-#include "contrib/runner/cli/tasks.h"
 
 #include <errno.h>
 #include <inttypes.h>
