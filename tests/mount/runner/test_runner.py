@@ -521,7 +521,7 @@ class TestChat(RunnerTestCase):
         self.assertIn("general.sampling.mirostat: 2: this is not implemented",
                       self.run_runner("-o", "set=general.sampling.mirostat=u32:2", "-n", "1", self.model, "a")[1])
         self.assertIn("general.sampling.sequence: top_p;top_k: this is not followed; the order is penalties, top_k",
-                      self.run_runner("-o", "set=general.sampling.sequence=top_p;top_k", "-n", "1", self.model, "a")[1])
+                      self.run_runner("-o", "set=general.sampling.sequence=str:top_p;top_k", "-n", "1", self.model, "a")[1])
         err = self.refused(EX_DATAERR, "-o", "set=general.sampling.top_p=f32:2", self.model, "a")
         self.assertIn("general.sampling.top_p: 2 is not from 0 to 1", err)
 
