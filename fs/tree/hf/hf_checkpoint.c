@@ -1,7 +1,7 @@
 #include "fs/tree/hf/hf_checkpoint.h"
 
 #include "fs/tree/output/gguf_bytes.h"
-#include "fs/tree/hf/hf_config_file.h"
+#include "fs/tree/hf/hf_config.h"
 #include "fs/tree/hf/tokenizer_json.h"
 #include "fs/tree/output/json.h"
 #include "fs/tree/data/safetensors_header.h"
@@ -179,7 +179,7 @@ int fs_hf_make(const struct fs_tree *tree, uint64_t shard_bytes, struct fs_hf_ch
     *made = calloc(1, sizeof **made);
     if (!*made)
         return -ENOMEM;
-    fs_hf_factors_begin(&(*made)->factors);
+    pthread_mutex_init(&(*made)->factors.lock, NULL);
     return plan(tree, shard_bytes > 0 ? shard_bytes : FS_HF_SHARD_BYTES);
 }
 
@@ -187,7 +187,7 @@ void fs_hf_free(struct fs_hf_checkpoint *checkpoint)
 {
     if (!checkpoint)
         return;
-    fs_hf_factors_end(&checkpoint->factors);
+    pthread_mutex_destroy(&checkpoint->factors.lock);
     fs_hf_model_free(&checkpoint->hf);
     fs_hf_tensors_free(&checkpoint->tensors);
     gguf_buffer_free(&checkpoint->unused.text);

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "fs/tree/hf/hf_factors.h"
+#include "fs/tree/hf/hf_rope.h"
 #include "fs/tree/hf/hf_tensors.h"
 #include "fs/tree/core/view_row.h"
 

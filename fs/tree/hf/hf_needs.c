@@ -1,6 +1,6 @@
 #include "fs/tree/hf/hf_needs.h"
 
-#include "fs/tree/hf/hf_config_file.h"
+#include "fs/tree/hf/hf_config.h"
 #include "gguf/key_checks.h"
 #include "gguf/models/key_lists.h"
 #include "gguf/models/tensor_lists.h"
@@ -352,22 +352,23 @@ static bool class_has_bias(const struct fs_hf_presence *presence, const struct f
     static const char in_layer[] = "blk.%.";
     const char *name = place->rule->name;
     const struct gguf_name_match *match = &place->match;
-    const struct fs_hf_entry *entry;
+    struct fs_hf_member member;
     char full[GGUF_NAME_BYTES], needed[GGUF_NAME_BYTES] = "";
+    bool has_switch;
 
     if (strcmp(match->suffix, ".bias") != 0 || !gguf_tensor_name_expand(name, match, full) ||
         gguf_lists_require_bias(presence->hf->listed, full))
         return true;
     if (gguf_text_starts_with(name, in_layer))
         name += sizeof in_layer - 1;
-    entry = fs_hf_switch_of(presence->row, name);
-    if (entry && fs_hf_layer_tensor(presence->hf, match->layer, entry->has, needed))
+    has_switch = fs_hf_find_switch(presence->row, name, &member);
+    if (has_switch && fs_hf_layer_tensor(presence->hf, match->layer, member.arguments[0], needed))
         return true;
     fs_hf_add_line(presence->obstacles,
                    "Class %s has no place for the bias \"%s\"%s%s%s: transformers would "
                    "ignore it, and ggufs-run does not.\n",
-                   presence->row->class_name, full, entry ? " without \"" : "", needed,
-                   entry ? "\"" : "");
+                   presence->row->class_name, full, has_switch ? " without \"" : "", needed,
+                   has_switch ? "\"" : "");
     return false;
 }
 

@@ -3,7 +3,8 @@
  * which transformers 4 reads. A model whose rotation neither can describe has no checkpoint.
  */
 #include "fs/tree/hf/hf_config.h"
-#include "fs/tree/output/json.h"
+#include "fs/tree/output/shortest.h"
+#include "gguf/elements.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -13,80 +14,124 @@
 #define YARN_ATTN_FACTOR "rope.scaling.yarn_attn_factor"
 #define ORIGINAL_CONTEXT "rope.scaling.original_context_length"
 
-size_t fs_hf_get_factors(struct fs_hf_config *config, const char *name, const float **factors)
-{
-    const struct gguf_tensor *tensor = fs_hf_tensor(config->hf, name);
-    const struct fs_hf_factors *list = tensor ? fs_hf_factors_of(config->factors, tensor) : NULL;
+/* ---- factors ---- */
 
+enum { FREQUENCIES, SHORT_FACTORS, LONG_FACTORS };
+
+static const char *const names[FS_HF_N_FACTORS] = {"rope_freqs.weight", "rope_factors_short.weight",
+                                                   "rope_factors_long.weight"};
+
+int fs_hf_factors_read(const struct fs_hf_model *hf, struct fs_hf_all_factors *all)
+{
+    int result = 0;
+
+    pthread_mutex_lock(&all->lock);
+    for (size_t i = 0; result == 0 && !all->are_read && i < FS_HF_N_FACTORS; i++) {
+        struct fs_hf_factors *list = &all->lists[i];
+
+        if (list->tensor)
+            result = gguf_elements_read(
+                &(struct gguf_elements){.model = hf->model,
+                                        .tensor = list->tensor,
+                                        .type = dequant_type_by_id(DEQUANT_F32)},
+                0, (size_t)list->tensor->n_elements * sizeof *list->values, (char *)list->values);
+    }
+    all->are_read = result == 0;
+    pthread_mutex_unlock(&all->lock);
+    return result;
+}
+
+void fs_hf_factors_find(const struct fs_hf_model *hf, struct fs_hf_all_factors *all)
+{
+    for (size_t i = 0; i < FS_HF_N_FACTORS; i++) {
+        const struct gguf_tensor *tensor = fs_hf_tensor(hf, names[i]);
+
+        if (tensor && tensor->n_elements <= FS_HF_MAX_FACTORS && tensor->type &&
+            dequant_is_decodable(tensor->type))
+            all->lists[i].tensor = tensor;
+    }
+}
+
+size_t fs_hf_factors_text_bytes(const struct fs_hf_all_factors *all)
+{
+    size_t n_bytes = 512; /* the members whose values or presence depend on factors */
+
+    for (size_t i = 0; i < FS_HF_N_FACTORS; i++) {
+        /* rope_parameters and rope_scaling have each list, rope_freqs.weight twice. */
+        if (all->lists[i].tensor)
+            n_bytes += 4 * (size_t)all->lists[i].tensor->n_elements * (FS_NUMBER_BYTES + 2);
+    }
+    return n_bytes;
+}
+
+/*
+ * Set *factors to the elements of a list, half as many as a head has. Returns their number, or 0 if
+ * there are none.
+ */
+static size_t get_factors(struct fs_hf_config *config, size_t index, const float **factors)
+{
+    const struct gguf_tensor *tensor = fs_hf_tensor(config->hf, names[index]);
+    const struct fs_hf_factors *list = &config->factors->lists[index];
     const uint64_t width = fs_hf_head_dim(config->hf);
     const uint64_t n = fs_hf_number(config->hf, "rope.dimension_count", width) / 2;
 
-    if (tensor && !list)
-        fs_hf_problem(config, "tensor \"%s\" is not a list of factors", name);
+    if (tensor && !list->tensor)
+        fs_hf_problem(config, "tensor \"%s\" is not a list of factors", names[index]);
     else if (tensor && tensor->n_elements != n)
         fs_hf_problem(config,
                       "tensor \"%s\" has %" PRIu64 " factors, and half of the rotated part of a "
                       "head is %" PRIu64,
-                      name, tensor->n_elements, n);
-    *factors = list ? list->values : NULL;
-    return list && tensor->n_elements == n ? (size_t)n : 0;
+                      names[index], tensor->n_elements, n);
+    *factors = list->values;
+    return list->tensor && tensor->n_elements == n ? (size_t)n : 0;
 }
 
 /* ---- the kind of scaling ---- */
 
-/* The parameters of rope_type "llama3". */
-struct llama3 {
-    float factor, low_frequency, high_frequency;
-    uint64_t n_ctx;
-};
-
 struct scaling {
     enum { UNSCALED, LINEAR, LLAMA3, LONGROPE, YARN } type;
-    double factor; /* of LINEAR and YARN */
-    struct llama3 llama3;
+    double factor;                             /* of LINEAR, LLAMA3 and YARN */
+    uint64_t n_context;                        /* the original one, of LLAMA3 */
     const float *short_factors, *long_factors; /* of LONGROPE */
     size_t n_factors;
     double attention_factor; /* of cosines and sines; 0: as rope_type implies */
     unsigned mscale_factor;  /* from the key yarn_log_multiplier to mscale_all_dim */
 };
 
-/* Return the factor by which llama3 divides a frequency. */
-static double llama3_factor(const struct llama3 *rope, double frequency)
-{
-    const double turns = (double)rope->n_ctx * frequency / (2 * M_PI);
-    const double smooth = (turns - (double)rope->low_frequency) /
-                          (double)(rope->high_frequency - rope->low_frequency);
+/* The frequencies of LLAMA3 in all published models. */
+#define LOW_FREQUENCY  1.0
+#define HIGH_FREQUENCY 4.0
 
-    if (turns > (double)rope->high_frequency)
+/* Return the factor by which llama3 divides a frequency. */
+static double llama3_factor(double factor, double n_context, double frequency)
+{
+    const double turns = n_context * frequency / (2 * M_PI);
+    const double smooth = (turns - LOW_FREQUENCY) / (HIGH_FREQUENCY - LOW_FREQUENCY);
+
+    if (turns > HIGH_FREQUENCY)
         return 1;
-    if (turns < (double)rope->low_frequency)
-        return (double)rope->factor;
-    return 1 / ((1 - smooth) / (double)rope->factor + smooth);
+    return turns < LOW_FREQUENCY ? factor : 1 / ((1 - smooth) / factor + smooth);
 }
 
-/*
- * Find the parameters of llama3 that give these factors, with low and high frequencies 1 and 4 as
- * in all published models. Returns false if there are none.
- */
-static bool find_llama3(const float *factors, size_t n, double theta, struct llama3 *rope)
+/* Return the original context with which llama3 gives these factors; 0: there is none. */
+static uint64_t find_llama3(const float *factors, size_t n, double theta)
 {
     static const uint32_t contexts[] = {8192, 4096, 16384, 32768, 65536, 131072, 2048,
                                         1024, 512,  256,   128,   64,    32,     16};
 
-    *rope = (struct llama3){.factor = factors[n - 1], .low_frequency = 1, .high_frequency = 4};
     for (size_t i = 0; i < sizeof contexts / sizeof *contexts; i++) {
         size_t n_fitting = 0;
 
-        rope->n_ctx = contexts[i];
         for (size_t j = 0; j < n; j++) {
-            const double expected = llama3_factor(rope, pow(theta, -(double)j / (double)n));
+            const double frequency = pow(theta, -(double)j / (double)n);
+            const double expected = llama3_factor((double)factors[n - 1], contexts[i], frequency);
 
             n_fitting += fabs((double)factors[j] - expected) <= 1e-5 * expected;
         }
         if (n_fitting == n)
-            return true;
+            return contexts[i];
     }
-    return false;
+    return 0;
 }
 
 /* Return the factor of linear scaling. The first files have other keys for it. */
@@ -101,16 +146,6 @@ static double linear_factor(const struct fs_hf_model *hf)
             return factor;
     }
     return 1;
-}
-
-static void find_long_factors(struct fs_hf_config *config, struct scaling *scaling)
-{
-    scaling->type = LONGROPE;
-    if (fs_hf_get_factors(config, "rope_factors_long.weight", &scaling->long_factors) > 0)
-        return;
-    fs_hf_problem(config, "it has no tensor \"rope_factors_long.weight\" of %zu factors",
-                  scaling->n_factors);
-    scaling->long_factors = scaling->short_factors;
 }
 
 /* Programs multiply positions by 1 / factor beside using the factors of tensors. */
@@ -146,87 +181,65 @@ static void find_yarn_attention(struct fs_hf_config *config, struct scaling *sca
 static struct scaling find_scaling(struct fs_hf_config *config, double theta)
 {
     const struct fs_hf_model *hf = config->hf;
-    const struct gguf_key *type = fs_hf_key(hf, "rope.scaling.type");
     const double attention = fs_hf_float(hf, ATTN_FACTOR, 1);
     struct scaling scaling = {.factor = linear_factor(hf)};
 
-    scaling.n_factors =
-        fs_hf_get_factors(config, "rope_factors_short.weight", &scaling.short_factors);
-    if (scaling.n_factors > 0) {
-        find_long_factors(config, &scaling);
-        refuse_both_factors(config);
-        scaling.attention_factor = attention;
-        return scaling;
-    }
-    scaling.n_factors = fs_hf_get_factors(config, "rope_freqs.weight", &scaling.short_factors);
-    if (scaling.n_factors > 0) {
-        refuse_both_factors(config);
+    scaling.n_factors = get_factors(config, SHORT_FACTORS, &scaling.short_factors);
+    if (scaling.n_factors > 0 && get_factors(config, LONG_FACTORS, &scaling.long_factors) == 0) {
+        fs_hf_problem(config, "it has no tensor \"rope_factors_long.weight\" of %zu factors",
+                      scaling.n_factors);
         scaling.long_factors = scaling.short_factors;
-        scaling.attention_factor = attention;
-        scaling.type = attention == 1 && find_llama3(scaling.short_factors, scaling.n_factors,
-                                                     theta, &scaling.llama3)
-                           ? LLAMA3
-                           : LONGROPE;
-        return scaling;
+    } else if (scaling.n_factors == 0) {
+        scaling.n_factors = get_factors(config, FREQUENCIES, &scaling.short_factors);
+        scaling.long_factors = scaling.short_factors;
+        if (scaling.n_factors > 0 && attention == 1)
+            scaling.n_context = find_llama3(scaling.short_factors, scaling.n_factors, theta);
     }
-    if (fs_hf_text_is(hf, "rope.scaling.type", "yarn")) {
+    if (scaling.n_factors > 0) {
+        refuse_both_factors(config);
+        scaling.attention_factor = attention;
+        scaling.type = scaling.n_context > 0 ? LLAMA3 : LONGROPE;
+        if (scaling.type == LLAMA3)
+            scaling.factor = (double)scaling.short_factors[scaling.n_factors - 1];
+    } else if (fs_hf_text_is(hf, "rope.scaling.type", "yarn")) {
         scaling.type = YARN;
         find_yarn_attention(config, &scaling);
-        return scaling;
+    } else {
+        if (attention != 1)
+            fs_hf_problem(config,
+                          "its key " ATTN_FACTOR " is %g, which rope_parameters can only have "
+                          "with factors or YaRN",
+                          attention);
+        /* Without a type, a factor is linear. */
+        if (!fs_hf_key(hf, "rope.scaling.type") || fs_hf_text_is(hf, "rope.scaling.type", "linear"))
+            scaling.type = scaling.factor != 1 ? LINEAR : UNSCALED;
+        else if (!fs_hf_text_is(hf, "rope.scaling.type", "none"))
+            fs_hf_problem(config, "it has no factors for its key \"%.*s.rope.scaling.type\"",
+                          (int)hf->architecture.length_bytes, hf->architecture.data);
     }
-    if (attention != 1)
-        fs_hf_problem(config,
-                      "its key " ATTN_FACTOR " is %g, which rope_parameters can only have "
-                      "with factors or YaRN",
-                      attention);
-    /* Without a type, a factor is linear. */
-    if (!type || fs_hf_text_is(hf, "rope.scaling.type", "linear"))
-        scaling.type = scaling.factor != 1 ? LINEAR : UNSCALED;
-    else if (!fs_hf_text_is(hf, "rope.scaling.type", "none"))
-        fs_hf_problem(config, "it has no factors for its key \"%.*s.rope.scaling.type\"",
-                      (int)hf->architecture.length_bytes, hf->architecture.data);
     return scaling;
 }
 
 /* ---- its members ---- */
 
-static void write_factors(struct fs_hf_config *config, const char *name, const float *factors,
-                          size_t n)
+static void write_list(struct fs_hf_config *config, const char *name, const float *factors,
+                       size_t n)
 {
-    fs_hf_member(config, name);
-    for (size_t i = 0; i < n; i++) {
-        fs_sink_literal(config->sink, i == 0 ? "[" : ", ");
-        fs_json_scalar(config->sink, &(struct gguf_value){.type = GGUF_FLOAT32, .f32 = factors[i]});
-    }
-    fs_sink_literal(config->sink, "]");
+    fs_hf_begin_array(config, name);
+    for (size_t i = 0; i < n; i++)
+        fs_hf_element(config, &(struct gguf_value){.type = GGUF_FLOAT32, .f32 = factors[i]});
+    fs_hf_end_array(config);
 }
 
-/* Write a member for a key, if there is that key. */
-static void write_optional(struct fs_hf_config *config, const char *name, const char *key)
+static void write_factors(struct fs_hf_config *config, const struct scaling *scaling)
 {
-    const struct gguf_key *found = fs_hf_key(config->hf, key);
-
-    if (found)
-        fs_hf_member_key(config, name, found);
+    write_list(config, "short_factor", scaling->short_factors, scaling->n_factors);
+    write_list(config, "long_factor", scaling->long_factors, scaling->n_factors);
 }
 
 static void write_original_context(struct fs_hf_config *config)
 {
-    write_optional(config, "original_max_position_embeddings", ORIGINAL_CONTEXT);
-}
-
-static void write_longrope(struct fs_hf_config *config, const struct scaling *scaling)
-{
-    fs_hf_member_json(config, "rope_type", "\"longrope\"");
-    write_factors(config, "short_factor", scaling->short_factors, scaling->n_factors);
-    write_factors(config, "long_factor", scaling->long_factors, scaling->n_factors);
-    /* These scales are in no key; all published models have this one. */
-    if (gguf_string_equals(config->hf->architecture, "phimoe")) {
-        fs_hf_member_json(config, "short_mscale", "1.243163121016122");
-        fs_hf_member_json(config, "long_mscale", "1.243163121016122");
-    }
-    fs_hf_member_float(config, "attention_factor", scaling->attention_factor);
-    write_original_context(config);
+    fs_hf_member_key(config, "original_max_position_embeddings", ORIGINAL_CONTEXT);
 }
 
 /* The ends of the range of frequencies are not rounded in gpt-oss, which no key says. */
@@ -242,14 +255,13 @@ static void write_yarn(struct fs_hf_config *config, const struct scaling *scalin
     const double mscale = fs_hf_float(config->hf, "rope.scaling.yarn_log_multiplier", 0) *
                           (scaling->mscale_factor > 0 ? scaling->mscale_factor : 1);
 
-    fs_hf_member_json(config, "rope_type", "\"yarn\"");
     fs_hf_member_float(config, "factor", scaling->factor);
     write_original_context(config);
-    write_optional(config, "beta_fast", "rope.scaling.yarn_beta_fast");
-    write_optional(config, "beta_slow", "rope.scaling.yarn_beta_slow");
+    fs_hf_member_key(config, "beta_fast", "rope.scaling.yarn_beta_fast");
+    fs_hf_member_key(config, "beta_slow", "rope.scaling.yarn_beta_slow");
     if (scaling->attention_factor > 0)
         fs_hf_member_float(config, "attention_factor", scaling->attention_factor);
-    write_optional(config, "llama_4_scaling_beta", "attention.temperature_scale");
+    fs_hf_member_key(config, "llama_4_scaling_beta", "attention.temperature_scale");
     if (mscale > 0) {
         fs_hf_member_float(config, "mscale", mscale);
         fs_hf_member_float(config, "mscale_all_dim", mscale);
@@ -260,27 +272,30 @@ static void write_yarn(struct fs_hf_config *config, const struct scaling *scalin
 
 static void write_scaling(struct fs_hf_config *config, const struct scaling *scaling)
 {
-    switch (scaling->type) {
-    case UNSCALED:
-        fs_hf_member_json(config, "rope_type", "\"default\"");
-        break;
-    case LINEAR:
-        fs_hf_member_json(config, "rope_type", "\"linear\"");
-        fs_hf_member_float(config, "factor", scaling->factor);
-        break;
-    case LLAMA3:
-        fs_hf_member_json(config, "rope_type", "\"llama3\"");
-        fs_hf_member_float(config, "factor", (double)scaling->llama3.factor);
-        fs_hf_member_float(config, "low_freq_factor", (double)scaling->llama3.low_frequency);
-        fs_hf_member_float(config, "high_freq_factor", (double)scaling->llama3.high_frequency);
-        fs_hf_member_unsigned(config, "original_max_position_embeddings", scaling->llama3.n_ctx);
-        break;
-    case LONGROPE:
-        write_longrope(config, scaling);
-        break;
-    case YARN:
+    static const char *const types[] = {
+        [UNSCALED] = "default", [LINEAR] = "linear",     [LLAMA3] = "llama3",
+        [YARN] = "yarn",        [LONGROPE] = "longrope",
+    };
+
+    fs_hf_member_text(config, "rope_type", types[scaling->type]);
+    if (scaling->type == YARN) {
         write_yarn(config, scaling);
-        break;
+    } else if (scaling->type == LONGROPE) {
+        write_factors(config, scaling);
+        /* These scales are in no key; all published models have this one. */
+        if (gguf_string_equals(config->hf->architecture, "phimoe")) {
+            fs_hf_member_json(config, "short_mscale", "1.243163121016122");
+            fs_hf_member_json(config, "long_mscale", "1.243163121016122");
+        }
+        fs_hf_member_float(config, "attention_factor", scaling->attention_factor);
+        write_original_context(config);
+    } else if (scaling->type != UNSCALED) {
+        fs_hf_member_float(config, "factor", scaling->factor);
+    }
+    if (scaling->type == LLAMA3) {
+        fs_hf_member_float(config, "low_freq_factor", LOW_FREQUENCY);
+        fs_hf_member_float(config, "high_freq_factor", HIGH_FREQUENCY);
+        fs_hf_member_unsigned(config, "original_max_position_embeddings", scaling->n_context);
     }
 }
 
@@ -324,36 +339,40 @@ static void write_rope_scaling(struct fs_hf_config *config, const struct scaling
         write_original_context(config);
 }
 
-static void write_rope(struct fs_hf_config *config, const struct fs_hf_entry *entry, bool is_phi3)
+static void write_rope(struct fs_hf_config *config, const struct fs_hf_member *member, bool is_phi3)
 {
     const struct fs_hf_model *hf = config->hf;
     const double theta = fs_hf_float(hf, "rope.freq_base", 10000);
-    const bool is_partial = strcmp(entry->name, "rope") != 0;
+    const bool is_partial = strcmp(member->name, "rope") != 0;
     const double part = is_partial ? rotated_part(hf, "rope.dimension_count") : 0;
     struct scaling scaling = find_scaling(config, theta);
 
-    scaling.mscale_factor = entry->number;
+    scaling.mscale_factor = (unsigned)fs_hf_argument(member, 0);
     fs_hf_begin_object(config, "rope_parameters");
     write_parameters(config, theta, part, &scaling);
     fs_hf_end_object(config);
     fs_hf_member_float(config, "rope_theta", theta);
     if (is_partial)
-        fs_hf_member_ratio(config, entry->name, part);
+        fs_hf_member_ratio(config, member->name, part);
     if (!is_phi3)
         write_rope_scaling(config, &scaling);
     if (!is_phi3 || scaling.type != LONGROPE)
         return;
     /* Its class of transformers 4 refuses other members. */
     fs_hf_begin_object(config, "rope_scaling");
-    fs_hf_member_json(config, "type", "\"longrope\"");
-    write_factors(config, "short_factor", scaling.short_factors, scaling.n_factors);
-    write_factors(config, "long_factor", scaling.long_factors, scaling.n_factors);
+    fs_hf_member_text(config, "type", "longrope");
+    write_factors(config, &scaling);
     fs_hf_end_object(config);
 }
 
-void fs_hf_write_rope(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+/*
+ * rope_parameters, rope_theta and rope_scaling. The member's name is "rope" if heads are rotated
+ * whole, else the name of the member with the part that is rotated. The argument is the factor from
+ * the key yarn_log_multiplier to mscale_all_dim; default: 1.
+ */
+void fs_hf_write_rope(struct fs_hf_config *config, const struct fs_hf_member *member)
 {
-    write_rope(config, entry, false);
+    write_rope(config, member, false);
 }
 
 /* Check that attn_factor is the number that the class computes from the lengths of contexts. */
@@ -373,24 +392,26 @@ static void check_phi3_attention(struct fs_hf_config *config)
                       factor, expected);
 }
 
-void fs_hf_write_phi3_rope(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+/* The same in the form that Phi3Config accepts. */
+void fs_hf_write_phi3_rope(struct fs_hf_config *config, const struct fs_hf_member *member)
 {
     check_phi3_attention(config);
-    write_optional(config, "original_max_position_embeddings", ORIGINAL_CONTEXT);
-    write_rope(config, entry, true);
+    write_original_context(config);
+    write_rope(config, member, true);
 }
 
-static void write_rope_by_type(struct fs_hf_config *config, const struct fs_hf_entry *entry,
+static void write_rope_by_type(struct fs_hf_config *config, const struct fs_hf_member *member,
                                bool has_rope_scaling)
 {
     const struct fs_hf_model *hf = config->hf;
     const double theta = fs_hf_float(hf, "rope.freq_base", 10000);
+    const uint64_t base = fs_hf_argument(member, 0);
     const double windowed_theta =
-        fs_hf_float(hf, "rope.freq_base_swa", entry->number > 0 ? (double)entry->number : theta);
+        fs_hf_float(hf, "rope.freq_base_swa", base > 0 ? (double)base : theta);
     const char *windowed_count = fs_hf_key(hf, "rope.dimension_count_swa")
                                      ? "rope.dimension_count_swa"
                                      : "rope.dimension_count";
-    const bool is_partial = strcmp(entry->name, "rope") != 0;
+    const bool is_partial = strcmp(member->name, "rope") != 0;
     const struct scaling scaling = find_scaling(config, theta);
 
     fs_hf_begin_object(config, "rope_parameters");
@@ -409,12 +430,41 @@ static void write_rope_by_type(struct fs_hf_config *config, const struct fs_hf_e
         write_rope_scaling(config, &scaling);
 }
 
-void fs_hf_write_rope_by_type(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+/*
+ * rope_parameters for each kind of attention. The argument is the base of windowed layers if the
+ * key rope.freq_base_swa is missing; default: the base of the other layers.
+ */
+void fs_hf_write_rope_by_type(struct fs_hf_config *config, const struct fs_hf_member *member)
 {
-    write_rope_by_type(config, entry, true);
+    write_rope_by_type(config, member, true);
 }
 
-void fs_hf_write_new_rope_by_type(struct fs_hf_config *config, const struct fs_hf_entry *entry)
+/* The same for classes that transformers 4 lacks: they do not accept rope_scaling. */
+void fs_hf_write_new_rope_by_type(struct fs_hf_config *config, const struct fs_hf_member *member)
 {
-    write_rope_by_type(config, entry, false);
+    write_rope_by_type(config, member, false);
+}
+
+/* Gemma 4: factors are 1 for the rotated part of a head, and without effect for the rest. */
+void fs_hf_write_gemma4_rope(struct fs_hf_config *config, const struct fs_hf_member *member)
+{
+    const struct fs_hf_model *hf = config->hf;
+    const float *factors;
+    const size_t n = get_factors(config, FREQUENCIES, &factors);
+    size_t n_rotated = 0;
+
+    (void)member;
+    for (size_t i = 0; i < n; i++)
+        n_rotated += factors[i] == 1;
+    fs_hf_begin_object(config, "rope_parameters");
+    fs_hf_begin_object(config, "full_attention");
+    fs_hf_member_text(config, "rope_type", "proportional");
+    fs_hf_member_float(config, "rope_theta", fs_hf_float(hf, "rope.freq_base", 10000));
+    fs_hf_member_ratio(config, "partial_rotary_factor", n > 0 ? (double)n_rotated / (double)n : 1);
+    fs_hf_end_object(config);
+    fs_hf_begin_object(config, "sliding_attention");
+    fs_hf_member_text(config, "rope_type", "default");
+    fs_hf_member_float(config, "rope_theta", fs_hf_float(hf, "rope.freq_base_swa", 10000));
+    fs_hf_end_object(config);
+    fs_hf_end_object(config);
 }

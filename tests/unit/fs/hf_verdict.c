@@ -2,7 +2,7 @@
 #include "tests/unit/fs/hf_verdict.h"
 
 #include "contrib/runner/engine/engine.h"
-#include "fs/tree/hf/hf_config_file.h"
+#include "fs/tree/hf/hf_config.h"
 #include "fs/tree/hf/hf_tensors.h"
 
 #include <criterion/criterion.h>
