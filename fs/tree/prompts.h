@@ -1,7 +1,7 @@
 /* Prompts: the variables of a chat template that come from the model, and the parts of a prompt. */
 #pragma once
 
-#include "fs/tree/hf/vocabulary_index.h"
+#include "fs/tree/hf/vocabulary.h"
 #include "fs/tree/output/sink.h"
 #include "gguf/jinja/jinja.h"
 

@@ -2,7 +2,7 @@
 
 #include "fs/tree/core/paths.h"
 #include "fs/tree/hf/hf_checkpoint.h"
-#include "fs/tree/hf/vocabulary_index.h"
+#include "fs/tree/hf/vocabulary.h"
 #include "fs/tree/views/view_files.h"
 #include "fs/tree/views/views.h"
 #include "gguf/key_checks.h"

@@ -2,7 +2,7 @@
 
 #include "fs/tree/output/gguf_bytes.h"
 #include "fs/tree/hf/hf_config.h"
-#include "fs/tree/hf/tokenizer_json.h"
+#include "fs/tree/hf/hf_tokenizer.h"
 #include "fs/tree/output/json.h"
 #include "fs/tree/data/safetensors_header.h"
 #include "fs/tree/facts/facts.h"

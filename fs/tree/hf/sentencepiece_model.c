@@ -1,8 +1,11 @@
-#include "fs/tree/hf/sentencepiece_model.h"
-
+/*
+ * Source: sentencepiece_model.proto in https://github.com/google/sentencepiece, src, encoded as
+ * Protocol Buffers 2.
+ */
 #include "fs/tree/core/tree_core.h"
 #include "fs/tree/facts/facts.h"
-#include "fs/tree/hf/tokenizer_parts.h"
+#include "fs/tree/hf/hf_tokenizer.h"
+#include "fs/tree/output/gguf_bytes.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -51,13 +54,10 @@ static void write_string(struct fs_sink *sink, unsigned field, struct gguf_strin
 static void write_float(struct fs_sink *sink, unsigned field, float number)
 {
     uint32_t bits;
-    char bytes[sizeof bits];
 
     memcpy(&bits, &number, sizeof bits);
-    for (size_t i = 0; i < sizeof bytes; i++)
-        bytes[i] = (char)(bits >> 8 * i);
     write_tag(sink, field, WIRE_FLOAT);
-    fs_sink_write(sink, bytes, sizeof bytes);
+    fs_gguf_number(sink, bits, sizeof bits);
 }
 
 typedef void message_writer(const struct fs_vocabulary *vocabulary, uint32_t id,

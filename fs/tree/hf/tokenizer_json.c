@@ -1,14 +1,7 @@
-#include "fs/tree/hf/tokenizer_json.h"
-
-#include "fs/tree/facts/chat_template.h"
-#include "fs/tree/hf/sentencepiece_model.h"
-#include "fs/tree/hf/tokenizer_parts.h"
-#include "fs/tree/output/json.h"
-#include "fs/tree/facts/facts.h"
-#include "fs/tree/hf/vocabulary_index.h"
 #include "fs/tree/core/tree_core.h"
-
-#include <string.h>
+#include "fs/tree/facts/chat_template.h"
+#include "fs/tree/facts/facts.h"
+#include "fs/tree/hf/hf_tokenizer.h"
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
@@ -49,15 +42,12 @@ static void write_added_token(const struct fs_vocabulary *vocabulary, uint32_t i
                                         (size_t)text.length_bytes, vocabulary->types[id]);
     const bool is_special = gguf_token_type_is_control(vocabulary->types[id]);
 
-    fs_sink_literal(sink, "\"content\":");
-    fs_tokenizer_token(vocabulary, id, sink);
-    fs_sink_literal(sink, ",\"single_word\":false,\"lstrip\":");
-    fs_sink_literal(sink, strips & GGUF_STRIP_LEFT ? "true" : "false");
-    fs_sink_literal(sink, ",\"rstrip\":");
-    fs_sink_literal(sink, strips & GGUF_STRIP_RIGHT ? "true" : "false");
-    fs_sink_literal(sink, ",\"normalized\":");
-    fs_sink_literal(sink, !is_special && has_no_normalizer(vocabulary) ? "true" : "false");
-    fs_sink_literal(sink, is_special ? ",\"special\":true}" : ",\"special\":false}");
+    fs_tokenizer_print(vocabulary, sink,
+                       "'content':%t,'single_word':false,'lstrip':%b,'rstrip':%b,'normalized':%b,"
+                       "'special':%b}",
+                       (int32_t)id, (strips & GGUF_STRIP_LEFT) != 0,
+                       (strips & GGUF_STRIP_RIGHT) != 0,
+                       !is_special && has_no_normalizer(vocabulary), is_special);
 }
 
 /* Control tokens and user-defined tokens are matched in texts before all others. */
@@ -69,9 +59,7 @@ static void write_added_tokens(const struct fs_vocabulary *vocabulary, struct fs
         if (!gguf_token_type_is_control(vocabulary->types[id]) &&
             vocabulary->types[id] != GGUF_TOKEN_USER_DEFINED)
             continue;
-        fs_sink_literal(sink, is_first ? "\n{\"id\":" : ",\n{\"id\":");
-        fs_sink_unsigned(sink, id);
-        fs_sink_literal(sink, ",");
+        fs_sink_print(sink, "%s\n{\"id\":%u,", is_first ? "" : ",", id);
         write_added_token(vocabulary, id, sink);
         is_first = false;
     }
@@ -84,8 +72,9 @@ void fs_tokenizer_json_write(const struct fs_tree *tree, const void *subject, st
     (void)subject;
     if (!vocabulary)
         return;
-    fs_sink_literal(sink, "{\n\"version\": \"1.0\",\n\"truncation\": null,\n\"padding\": null,\n"
-                          "\"added_tokens\": [");
+    fs_tokenizer_print(vocabulary, sink,
+                       "{\n'version': '1.0',\n'truncation': null,\n'padding': null,\n"
+                       "'added_tokens': [");
     write_added_tokens(vocabulary, sink);
     fs_sink_literal(sink, "\n],\n");
     fs_tokenizer_write_pipeline(vocabulary, sink);
@@ -118,10 +107,8 @@ static void write_special_tokens(const struct fs_vocabulary *vocabulary, bool is
     for (size_t i = 0; i < COUNT(list); i++) {
         if (list[i].id < 0)
             continue;
-        fs_sink_literal(sink, is_first ? "\n" : ",\n");
-        fs_tokenizer_string(sink, list[i].name);
-        fs_sink_literal(sink, ": ");
-        fs_tokenizer_token(vocabulary, (uint32_t)list[i].id, sink);
+        fs_tokenizer_print(vocabulary, sink, is_first ? "\n%s: %t" : ",\n%s: %t", list[i].name,
+                           list[i].id);
         is_first = false;
     }
 }
@@ -141,11 +128,9 @@ static void write_decoder_of_added(const struct fs_vocabulary *vocabulary, struc
             (!gguf_token_type_is_control(vocabulary->types[id]) ||
              fs_array_number(vocabulary->scores, id) != score_of_added))
             continue;
-        fs_sink_literal(sink, is_first ? "\n\"" : ",\n\"");
-        is_first = false;
-        fs_sink_unsigned(sink, id);
-        fs_sink_literal(sink, "\": {");
+        fs_sink_print(sink, "%s\n\"%u\": {", is_first ? "" : ",", id);
         write_added_token(vocabulary, id, sink);
+        is_first = false;
     }
     fs_sink_literal(sink, "\n}");
 }
@@ -161,10 +146,10 @@ void fs_tokenizer_config_write(const struct fs_tree *tree, const void *subject,
     /* The class that takes tokenizer.json as it is. */
     fs_sink_literal(sink, "{\n\"tokenizer_class\": \"PreTrainedTokenizerFast\"");
     write_special_tokens(vocabulary, false, sink);
-    fs_sink_literal(sink, ",\n\"clean_up_tokenization_spaces\": false,\n\"model_input_names\": ");
-    fs_sink_literal(sink, vocabulary->kind == FS_WORDPIECE
-                              ? "[\"input_ids\", \"token_type_ids\", \"attention_mask\"]"
-                              : "[\"input_ids\", \"attention_mask\"]");
+    fs_tokenizer_print(vocabulary, sink,
+                       ",\n'clean_up_tokenization_spaces': false,\n'model_input_names': "
+                       "['input_ids', %j'attention_mask']",
+                       vocabulary->kind == FS_WORDPIECE ? "\"token_type_ids\", " : "");
     if (fs_sentencepiece_applies(tree, NULL))
         write_decoder_of_added(vocabulary, sink);
     if (vocabulary->context_length > 0) {

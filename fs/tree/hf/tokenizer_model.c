@@ -1,5 +1,5 @@
 /* The model of tokenizer.json: BPE, Unigram or WordPiece. */
-#include "fs/tree/hf/tokenizer_parts.h"
+#include "fs/tree/hf/hf_tokenizer.h"
 #include "fs/tree/output/json.h"
 #include "fs/tree/output/shortest.h"
 #include "gguf/models/tokens.h"
@@ -17,51 +17,40 @@
 
 /* ---- the head ---- */
 
-static void write_bpe_head(const struct fs_vocabulary *vocabulary, struct fs_sink *sink)
-{
-    const bool has_bytes = vocabulary->kind == FS_SENTENCEPIECE || vocabulary->pretokenizer->is_raw;
-    const bool has_unknown = vocabulary->kind == FS_SENTENCEPIECE && vocabulary->ids.unk >= 0;
-
-    fs_sink_literal(sink, "{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":");
-    if (has_unknown)
-        fs_tokenizer_token(vocabulary, (uint32_t)vocabulary->ids.unk, sink);
-    else
-        fs_sink_literal(sink, "null");
-    fs_sink_literal(sink, ",\"continuing_subword_prefix\":null,\"end_of_word_suffix\":null,"
-                          "\"fuse_unk\":false,\"byte_fallback\":");
-    fs_tokenizer_bool(sink, has_bytes);
-    fs_sink_literal(sink, ",\"ignore_merges\":");
-    fs_tokenizer_bool(sink,
-                      vocabulary->pretokenizer && vocabulary->pretokenizer->is_merging_ignored);
-    fs_sink_literal(sink, ",\n\"vocab\":{\n");
-}
-
 static void write_head(const struct fs_vocabulary *vocabulary, struct fs_sink *sink)
 {
+    const struct gguf_pretokenizer *pretokenizer = vocabulary->pretokenizer;
+    const bool is_sentencepiece = vocabulary->kind == FS_SENTENCEPIECE;
+    const int32_t unk = vocabulary->ids.unk;
+
     switch (vocabulary->kind) {
     case FS_BYTE_PAIR:
     case FS_SENTENCEPIECE:
-        write_bpe_head(vocabulary, sink);
+        fs_tokenizer_print(vocabulary, sink,
+                           "{'type':'BPE','dropout':null,'unk_token':%t,"
+                           "'continuing_subword_prefix':null,'end_of_word_suffix':null,"
+                           "'fuse_unk':false,'byte_fallback':%b,'ignore_merges':%b,\n'vocab':{\n",
+                           is_sentencepiece ? unk : GGUF_NO_TOKEN,
+                           is_sentencepiece || pretokenizer->is_raw,
+                           pretokenizer && pretokenizer->is_merging_ignored);
         break;
     case FS_UNIGRAM:
-        fs_sink_literal(sink, "{\"type\":\"Unigram\",\"unk_id\":");
-        if (vocabulary->ids.unk >= 0)
-            fs_sink_unsigned(sink, (uint64_t)vocabulary->ids.unk);
+        fs_tokenizer_print(vocabulary, sink, "{'type':'Unigram','unk_id':");
+        if (unk >= 0)
+            fs_sink_unsigned(sink, (uint64_t)unk);
         else
             fs_sink_literal(sink, "null");
-        fs_sink_literal(sink, ",\"byte_fallback\":");
-        fs_tokenizer_bool(sink, fs_tokenizer_has_all_bytes(vocabulary));
-        fs_sink_literal(sink, ",\n\"vocab\":[\n");
+        fs_tokenizer_print(vocabulary, sink, ",'byte_fallback':%b,\n'vocab':[\n",
+                           fs_tokenizer_has_all_bytes(vocabulary));
         break;
     case FS_WORDPIECE:
-        fs_sink_literal(sink, "{\"type\":\"WordPiece\",\"unk_token\":");
-        if (vocabulary->ids.unk >= 0)
-            fs_tokenizer_token(vocabulary, (uint32_t)vocabulary->ids.unk, sink);
-        else
-            fs_sink_literal(sink, "\"[UNK]\"");
-        fs_sink_literal(sink,
-                        ",\"continuing_subword_prefix\":\"##\","
-                        "\"max_input_chars_per_word\":" MAX_WORD_CHARACTERS ",\n\"vocab\":{\n");
+        fs_tokenizer_print(vocabulary, sink,
+                           unk >= 0 ? "{'type':'WordPiece','unk_token':%t"
+                                    : "{'type':'WordPiece','unk_token':'[UNK]'",
+                           unk);
+        fs_tokenizer_print(vocabulary, sink,
+                           ",'continuing_subword_prefix':'##',"
+                           "'max_input_chars_per_word':" MAX_WORD_CHARACTERS ",\n'vocab':{\n");
         break;
     }
 }

@@ -1,10 +1,11 @@
-#include "fs/tree/hf/tokenizer_parts.h"
+#include "fs/tree/hf/hf_tokenizer.h"
 
 #include "fs/tree/core/tree_core.h"
 #include "fs/tree/facts/facts.h"
 #include "fs/tree/output/json.h"
 #include "gguf/models/tokens.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistr.h>
@@ -16,16 +17,6 @@ const struct fs_vocabulary *fs_tokenizer_load(const struct fs_tree *tree, struct
     if (result < 0)
         fs_sink_fail(sink, result);
     return result < 0 ? NULL : tree->facts->vocabulary;
-}
-
-void fs_tokenizer_string(struct fs_sink *sink, const char *string)
-{
-    fs_json_string(sink, (struct gguf_string){string, strlen(string)});
-}
-
-void fs_tokenizer_bool(struct fs_sink *sink, bool is_true)
-{
-    fs_sink_literal(sink, is_true ? "true" : "false");
 }
 
 static struct gguf_string skip(struct gguf_string text, size_t n_bytes)
@@ -109,7 +100,7 @@ bool fs_tokenizer_has_all_bytes(const struct fs_vocabulary *vocabulary)
         int32_t id;
 
         snprintf(name, sizeof name, GGUF_BYTE_TOKEN_FORMAT, byte);
-        id = fs_vocabulary_find(vocabulary, (struct gguf_string){name, strlen(name)});
+        id = fs_vocabulary_find(vocabulary, gguf_string_of(name));
         if (id < 0 || vocabulary->types[id] != GGUF_TOKEN_BYTE)
             return false;
     }
@@ -131,12 +122,44 @@ void fs_tokenizer_token(const struct fs_vocabulary *vocabulary, uint32_t id, str
 
     if (!fs_tokenizer_has_own_text(vocabulary, id, text)) {
         /* U+FFFF is not a character, so no text has it. */
-        fs_sink_literal(sink, "\"\\uffff");
-        fs_sink_unsigned(sink, id);
-        fs_sink_literal(sink, "\"");
+        fs_sink_print(sink, "\"\\uffff%u\"", id);
     } else if (vocabulary->kind == FS_WORDPIECE) {
         write_piece(vocabulary, id, text, sink);
     } else {
         fs_json_string(sink, text);
     }
+}
+
+void fs_tokenizer_print(const struct fs_vocabulary *vocabulary, struct fs_sink *sink,
+                        const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    while (*format != '\0') {
+        const size_t n = strcspn(format, "'%");
+        int32_t id;
+
+        fs_sink_write(sink, format, n);
+        format += n;
+        if (*format == '\'') {
+            fs_sink_literal(sink, "\"");
+            format++;
+        } else if (*format == '%') {
+            if (format[1] == 'u')
+                fs_sink_unsigned(sink, va_arg(args, unsigned));
+            else if (format[1] == 'b')
+                fs_sink_literal(sink, va_arg(args, int) ? "true" : "false");
+            else if (format[1] == 's')
+                fs_json_text(sink, va_arg(args, const char *));
+            else if (format[1] == 'j')
+                fs_sink_literal(sink, va_arg(args, const char *));
+            else if ((id = va_arg(args, int32_t)) >= 0)
+                fs_tokenizer_token(vocabulary, (uint32_t)id, sink);
+            else
+                fs_sink_literal(sink, "null");
+            format += 2;
+        }
+    }
+    va_end(args);
 }

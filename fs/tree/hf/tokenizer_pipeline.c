@@ -5,8 +5,7 @@
  * Normalizers that llama.cpp lacks (the NFC of Qwen) are left out: a file must give the
  * tokens that programs make of its GGUF.
  */
-#include "fs/tree/hf/tokenizer_parts.h"
-#include "fs/tree/output/json.h"
+#include "fs/tree/hf/hf_tokenizer.h"
 #include "gguf/models/tokens.h"
 
 #include <ctype.h>
@@ -17,9 +16,10 @@
 
 /* ---- the normalizer ---- */
 
-#define REPLACE_SPACES                                                                             \
-    "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"" GGUF_SPACE_MARK "\"}"
-#define PREPEND "{\"type\":\"Prepend\",\"prepend\":\"" GGUF_SPACE_MARK "\"}"
+#define REPLACE(kind, pattern, content)                                                            \
+    "{'type':'Replace','pattern':{'" kind "':'" pattern "'},'content':'" content "'}"
+#define REPLACE_SPACES REPLACE("String", " ", GGUF_SPACE_MARK)
+#define PREPEND        "{'type':'Prepend','prepend':'" GGUF_SPACE_MARK "'}"
 
 /*
  * The tables of marks and punctuation in BertNormalizer and BertPreTokenizer are of Unicode 8; a
@@ -27,16 +27,13 @@
  */
 static void write_bert_normalizer(const struct fs_vocabulary *vocabulary, struct fs_sink *sink)
 {
-    fs_sink_literal(sink, "{\"type\":\"Sequence\",\"normalizers\":["
-                          "{\"type\":\"BertNormalizer\",\"clean_text\":true,"
-                          "\"handle_chinese_chars\":true,\"strip_accents\":");
-    fs_tokenizer_bool(sink, vocabulary->is_stripped);
-    fs_sink_literal(sink, ",\"lowercase\":");
-    fs_tokenizer_bool(sink, vocabulary->is_lowered);
-    fs_sink_literal(sink, "}");
+    fs_tokenizer_print(vocabulary, sink,
+                       "{'type':'Sequence','normalizers':[{'type':'BertNormalizer',"
+                       "'clean_text':true,'handle_chinese_chars':true,'strip_accents':%b,"
+                       "'lowercase':%b}",
+                       vocabulary->is_stripped, vocabulary->is_lowered);
     if (vocabulary->is_stripped)
-        fs_sink_literal(sink, ",{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"\\\\p{Mn}\"},"
-                              "\"content\":\"\"}");
+        fs_tokenizer_print(vocabulary, sink, "," REPLACE("Regex", "\\\\p{Mn}", ""));
     fs_sink_literal(sink, "]}");
 }
 
@@ -61,34 +58,28 @@ static void write_charsmap(const struct gguf_array *charsmap, struct fs_sink *si
 
 static void write_unigram_normalizer(const struct fs_vocabulary *vocabulary, struct fs_sink *sink)
 {
-    fs_sink_literal(sink, "{\"type\":\"Sequence\",\"normalizers\":[");
+    fs_tokenizer_print(vocabulary, sink, "{'type':'Sequence','normalizers':[");
     if (vocabulary->charsmap) {
-        fs_sink_literal(sink, "{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"");
+        fs_tokenizer_print(vocabulary, sink, "{'type':'Precompiled','precompiled_charsmap':'");
         write_charsmap(vocabulary->charsmap, sink);
         fs_sink_literal(sink, "\"},");
     }
     if (vocabulary->is_space_merged)
-        fs_sink_literal(sink, "{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"\\\\A +| +\\\\z\"},"
-                              "\"content\":\"\"},"
-                              "{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" {2,}\"},"
-                              "\"content\":\" \"},");
+        fs_tokenizer_print(
+            vocabulary, sink,
+            REPLACE("Regex", "\\\\A +| +\\\\z", "") "," REPLACE("Regex", " {2,}", " ") ",");
     if (vocabulary->is_space_added || vocabulary->is_space_merged)
-        fs_sink_literal(sink, PREPEND ",");
+        fs_tokenizer_print(vocabulary, sink, PREPEND ",");
     /* Spaces alone get no other one before them. */
     if (vocabulary->is_space_added && !vocabulary->is_space_merged)
-        fs_sink_literal(sink, "{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"\\\\A" GGUF_SPACE_MARK
-                              "(?= *\\\\z)\"},\"content\":\"\"},");
-    fs_sink_literal(sink, REPLACE_SPACES "]}");
+        fs_tokenizer_print(vocabulary, sink,
+                           REPLACE("Regex", "\\\\A" GGUF_SPACE_MARK "(?= *\\\\z)", "") ",");
+    fs_tokenizer_print(vocabulary, sink, REPLACE_SPACES "]}");
 }
 
 /* ---- the pre-tokenizer ---- */
 
-static void write_split(struct fs_sink *sink, const char *pattern)
-{
-    fs_sink_literal(sink, "{\"type\":\"Split\",\"pattern\":{\"Regex\":");
-    fs_tokenizer_string(sink, pattern);
-    fs_sink_literal(sink, "},\"behavior\":\"Isolated\",\"invert\":false}");
-}
+#define SPLIT "{'type':'Split','pattern':{'Regex':%s},'behavior':'Isolated','invert':false}"
 
 /*
  * Some vocabularies lack bytes. Such a byte is left out of the tokens, but what is before and after
@@ -115,33 +106,35 @@ static void write_split_at_missing_bytes(const struct fs_vocabulary *vocabulary,
     if (length == 1)
         return;
     memcpy(pattern + length, "]", sizeof "]");
-    fs_sink_literal(sink, ",\n  ");
-    write_split(sink, pattern);
-}
-
-static void write_bert_pretokenizer(struct fs_sink *sink)
-{
-    fs_sink_literal(sink, "{\"type\":\"Sequence\",\"pretokenizers\":["
-                          "{\"type\":\"BertPreTokenizer\"},");
-    write_split(sink, "\\p{P}");
-    fs_sink_literal(sink, "]}");
+    fs_tokenizer_print(vocabulary, sink, ",\n  " SPLIT, pattern);
 }
 
 static void write_pretokenizer(const struct fs_vocabulary *vocabulary, struct fs_sink *sink)
 {
     const struct gguf_pretokenizer *pretokenizer = vocabulary->pretokenizer;
 
-    fs_sink_literal(sink, "{\"type\":\"Sequence\",\"pretokenizers\":[");
+    if (vocabulary->kind == FS_WORDPIECE) {
+        fs_tokenizer_print(vocabulary, sink,
+                           "{'type':'Sequence','pretokenizers':["
+                           "{'type':'BertPreTokenizer'}," SPLIT "]}",
+                           "\\p{P}");
+        return;
+    }
+    if (!pretokenizer) {
+        fs_sink_literal(sink, "null");
+        return;
+    }
+    fs_tokenizer_print(vocabulary, sink, "{'type':'Sequence','pretokenizers':[");
     for (size_t i = 0; i < GGUF_MAX_PATTERNS && pretokenizer->patterns[i]; i++) {
         char pattern[MAX_PATTERN_BYTES];
 
         gguf_pattern_to_oniguruma(pretokenizer->patterns[i], pattern);
-        fs_sink_literal(sink, i > 0 ? ",\n  " : "\n  ");
-        write_split(sink, pattern);
+        fs_tokenizer_print(vocabulary, sink, i > 0 ? ",\n  " SPLIT : "\n  " SPLIT, pattern);
     }
     if (!pretokenizer->is_raw) {
-        fs_sink_literal(sink, ",\n  {\"type\":\"ByteLevel\",\"add_prefix_space\":false,"
-                              "\"trim_offsets\":true,\"use_regex\":false}");
+        fs_tokenizer_print(vocabulary, sink,
+                           ",\n  {'type':'ByteLevel','add_prefix_space':false,"
+                           "'trim_offsets':true,'use_regex':false}");
         if (fs_has_merges(vocabulary))
             write_split_at_missing_bytes(vocabulary, sink);
     }
@@ -150,13 +143,7 @@ static void write_pretokenizer(const struct fs_vocabulary *vocabulary, struct fs
 
 /* ---- the post-processor ---- */
 
-static void write_special(const struct fs_vocabulary *vocabulary, int32_t id, unsigned type_id,
-                          struct fs_sink *sink)
-{
-    fs_sink_literal(sink, "{\"SpecialToken\":{\"id\":");
-    fs_tokenizer_token(vocabulary, (uint32_t)id, sink);
-    fs_sink_print(sink, ",\"type_id\":%u}}", type_id);
-}
+#define SPECIAL "{'SpecialToken':{'id':%t,'type_id':%u}}"
 
 static void write_template(const struct fs_vocabulary *vocabulary, int32_t bos, int32_t eos,
                            bool is_second, struct fs_sink *sink)
@@ -164,27 +151,19 @@ static void write_template(const struct fs_vocabulary *vocabulary, int32_t bos, 
     const bool is_bert = vocabulary->kind == FS_WORDPIECE;
     const unsigned type_id = is_second && is_bert ? 1 : 0;
 
-    if (bos >= 0 && !(is_second && is_bert)) {
-        write_special(vocabulary, bos, type_id, sink);
-        fs_sink_literal(sink, ",");
-    }
-    fs_sink_print(sink, "{\"Sequence\":{\"id\":\"%s\",\"type_id\":%u}}", is_second ? "B" : "A",
-                  type_id);
-    if (eos >= 0) {
-        fs_sink_literal(sink, ",");
-        write_special(vocabulary, eos, type_id, sink);
-    }
+    if (bos >= 0 && !(is_second && is_bert))
+        fs_tokenizer_print(vocabulary, sink, SPECIAL ",", bos, type_id);
+    fs_tokenizer_print(vocabulary, sink, "{'Sequence':{'id':%s,'type_id':%u}}",
+                       is_second ? "B" : "A", type_id);
+    if (eos >= 0)
+        fs_tokenizer_print(vocabulary, sink, "," SPECIAL, eos, type_id);
 }
 
 static void write_template_token(const struct fs_vocabulary *vocabulary, int32_t id,
                                  struct fs_sink *sink)
 {
-    fs_tokenizer_token(vocabulary, (uint32_t)id, sink);
-    fs_sink_literal(sink, ":{\"id\":");
-    fs_tokenizer_token(vocabulary, (uint32_t)id, sink);
-    fs_sink_print(sink, ",\"ids\":[%d],\"tokens\":[", (int)id);
-    fs_tokenizer_token(vocabulary, (uint32_t)id, sink);
-    fs_sink_literal(sink, "]}");
+    fs_tokenizer_print(vocabulary, sink, "%t:{'id':%t,'ids':[%u],'tokens':[%t]}", id, id,
+                       (unsigned)id, id);
 }
 
 static void write_post_processor(const struct fs_vocabulary *vocabulary, struct fs_sink *sink)
@@ -197,7 +176,7 @@ static void write_post_processor(const struct fs_vocabulary *vocabulary, struct 
         fs_sink_literal(sink, "null");
         return;
     }
-    fs_sink_literal(sink, "{\"type\":\"TemplateProcessing\",\n  \"single\":[");
+    fs_tokenizer_print(vocabulary, sink, "{'type':'TemplateProcessing',\n  'single':[");
     write_template(vocabulary, bos, eos, false, sink);
     fs_sink_literal(sink, "],\n  \"pair\":[");
     write_template(vocabulary, bos, eos, false, sink);
@@ -215,25 +194,19 @@ static void write_post_processor(const struct fs_vocabulary *vocabulary, struct 
 
 /* ---- the decoder ---- */
 
+#define FROM_SPACE_MARKS                                                                           \
+    "{'type':'Sequence','decoders':[" REPLACE("String", GGUF_SPACE_MARK,                           \
+                                              " ") ",{'type':'ByteFallback'},{'type':'Fuse'}"
+
 static const char *decoder_of(const struct fs_vocabulary *vocabulary)
 {
-    static const char byte_level[] = "{\"type\":\"ByteLevel\",\"add_prefix_space\":true,"
-                                     "\"trim_offsets\":true,\"use_regex\":true}";
-    static const char word_piece[] = "{\"type\":\"WordPiece\",\"prefix\":\"##\",\"cleanup\":true}";
-#define FROM_SPACE_MARKS                                                                           \
-    "{\"type\":\"Sequence\",\"decoders\":["                                                        \
-    "{\"type\":\"Replace\",\"pattern\":{\"String\":\"" GGUF_SPACE_MARK "\"},\"content\":\" \"},"   \
-    "{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"}"
-    static const char marked[] = FROM_SPACE_MARKS "]}";
-    static const char prefixed[] =
-        FROM_SPACE_MARKS ",{\"type\":\"Strip\",\"content\":\" \",\"start\":1,\"stop\":0}]}";
-#undef FROM_SPACE_MARKS
-
     if (vocabulary->kind == FS_WORDPIECE)
-        return word_piece;
+        return "{'type':'WordPiece','prefix':'##','cleanup':true}";
     if (vocabulary->pretokenizer && !vocabulary->pretokenizer->is_raw)
-        return byte_level;
-    return vocabulary->kind != FS_BYTE_PAIR && vocabulary->is_space_added ? prefixed : marked;
+        return "{'type':'ByteLevel','add_prefix_space':true,'trim_offsets':true,'use_regex':true}";
+    if (vocabulary->kind == FS_BYTE_PAIR || !vocabulary->is_space_added)
+        return FROM_SPACE_MARKS "]}";
+    return FROM_SPACE_MARKS ",{'type':'Strip','content':' ','start':1,'stop':0}]}";
 }
 
 /* ---- all of it ---- */
@@ -245,13 +218,14 @@ static void write_normalizer(const struct fs_vocabulary *vocabulary, struct fs_s
         write_bert_normalizer(vocabulary, sink);
         break;
     case FS_SENTENCEPIECE:
-        fs_sink_literal(sink, vocabulary->is_space_added
-                                  ? "{\"type\":\"Sequence\",\"normalizers\":[" PREPEND
-                                    "," REPLACE_SPACES "]}"
-                                  : REPLACE_SPACES);
+        fs_tokenizer_print(vocabulary, sink,
+                           vocabulary->is_space_added ? "{'type':'Sequence','normalizers':[" PREPEND
+                                                        "," REPLACE_SPACES "]}"
+                                                      : REPLACE_SPACES);
         break;
     case FS_BYTE_PAIR:
-        fs_sink_literal(sink, vocabulary->pretokenizer->is_raw ? REPLACE_SPACES : "null");
+        fs_tokenizer_print(vocabulary, sink,
+                           vocabulary->pretokenizer->is_raw ? REPLACE_SPACES : "null");
         break;
     case FS_UNIGRAM:
         write_unigram_normalizer(vocabulary, sink);
@@ -259,25 +233,15 @@ static void write_normalizer(const struct fs_vocabulary *vocabulary, struct fs_s
     }
 }
 
-static void write_pretokenizer_of(const struct fs_vocabulary *vocabulary, struct fs_sink *sink)
-{
-    if (vocabulary->kind == FS_WORDPIECE)
-        write_bert_pretokenizer(sink);
-    else if (vocabulary->pretokenizer)
-        write_pretokenizer(vocabulary, sink);
-    else
-        fs_sink_literal(sink, "null");
-}
-
 void fs_tokenizer_write_pipeline(const struct fs_vocabulary *vocabulary, struct fs_sink *sink)
 {
     fs_sink_literal(sink, "\"normalizer\": ");
     write_normalizer(vocabulary, sink);
     fs_sink_literal(sink, ",\n\"pre_tokenizer\": ");
-    write_pretokenizer_of(vocabulary, sink);
+    write_pretokenizer(vocabulary, sink);
     fs_sink_literal(sink, ",\n\"post_processor\": ");
     write_post_processor(vocabulary, sink);
     fs_sink_literal(sink, ",\n\"decoder\": ");
-    fs_sink_literal(sink, decoder_of(vocabulary));
+    fs_tokenizer_print(vocabulary, sink, decoder_of(vocabulary));
     fs_sink_literal(sink, ",\n");
 }

@@ -2,7 +2,7 @@
 
 #include "fs/tree/core/tree_core.h"
 #include "fs/tree/facts/facts.h"
-#include "fs/tree/hf/vocabulary_index.h"
+#include "fs/tree/hf/vocabulary.h"
 #include "fs/tree/output/escaped_text.h"
 #include "fs/tree/output/json.h"
 #include "gguf/models/tokens.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tests/writer/gguf_writer.h"
-#include "fs/tree/hf/tokenizer_json.h"
+#include "fs/tree/hf/hf_tokenizer.h"
 #include "tests/unit/fs/tree_file.h"
 #include "tests/unit/gguf/model_file.h"
 
