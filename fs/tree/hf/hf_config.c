@@ -226,14 +226,14 @@ uint64_t fs_hf_argument(const struct fs_hf_member *member, size_t index)
     return member->arguments[index] ? strtoull(member->arguments[index], NULL, 10) : 0;
 }
 
+#define NAMED(name)                                                                                \
+    {                                                                                              \
+#name, fs_hf_write_##name                                                                  \
+    }
 static const struct {
     const char *name;
     fs_hf_writer *write;
-} writers[] = {
-#define NAMED(name) {#name, fs_hf_write_##name},
-    FS_HF_WRITERS(NAMED)
-#undef NAMED
-};
+} writers[] = {FS_HF_WRITERS(NAMED)};
 
 static void write_member(struct fs_hf_config *config, const struct fs_hf_member *member)
 {
