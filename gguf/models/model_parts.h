@@ -13,6 +13,7 @@ extern const struct gguf_architecture gguf_dense_models[], gguf_expert_models[],
     " (rope_factors_long rope_factors_short)? blk.0.rope_factors_long? blk.0.rope_factors_short?"
 #define FREQUENCIES      " rope_freqs? blk.0.rope_freqs?"
 #define ENDS             "token_embd output_norm output"
+#define BOTH_ENDS        "token_embd output_norm"         /* token_embd is used twice */
 #define TIED_ENDS        "token_embd output_norm output?" /* without output, token_embd is used twice */
 #define BIASED_ENDS      "token_embd output_norm output_norm.bias output"
 #define TIED_BIASED_ENDS "token_embd output_norm output_norm.bias output?"
@@ -59,6 +60,35 @@ extern const struct gguf_architecture gguf_dense_models[], gguf_expert_models[],
 #define NEXTN                                                                                      \
     "nextn.eh_proj nextn.enorm nextn.hnorm nextn.embed_tokens? nextn.shared_head_head? "           \
     "nextn.shared_head_norm?"
+
+/* ---- all tensors of a model ---- */
+
+#define DENSE_MODEL(ends, norms, attention_, feed_forward)                                         \
+    {                                                                                              \
+        .model = (ends), .layer = (norms), .attention = (attention_), .dense = (feed_forward)      \
+    }
+
+/* Experts in every layer. */
+#define EXPERT_MODEL(ends, norms, attention_, experts_)                                            \
+    {                                                                                              \
+        .model = (ends), .layer = (norms), .attention = (attention_), .experts = (experts_)        \
+    }
+
+/* Dense layers beside layers with experts, which may be NULL, and layers with a recurrence. */
+#define HYBRID_MODEL(ends, norms, attention_, recurrence_, dense_, experts_, nextn_)               \
+    {                                                                                              \
+        .model = (ends), .layer = (norms), .attention = (attention_), .recurrence = (recurrence_), \
+        .dense = (dense_), .experts = (experts_), .nextn = (nextn_)                                \
+    }
+#define NEXTN_MODEL(ends, norms, attention, experts, nextn)                                        \
+    HYBRID_MODEL(ends, norms, attention, NULL, GATED, experts, nextn)
+#define MIXED_MODEL(ends, norms, attention, experts)                                               \
+    NEXTN_MODEL(ends, norms, attention, experts, NULL)
+
+/* Llama and its variants. */
+#define LLAMA_MODEL(experts)                                                                       \
+    HYBRID_MODEL(TIED_ENDS FREQUENCIES FACTORS, NORMS, ATTENTION OUT_BIAS_IF, NULL,                \
+                 GATED GATED_BIASES, experts, NULL)
 
 /* ---- keys ---- */
 

@@ -1,18 +1,6 @@
 /* Transformers with one dense feed-forward per layer; some of them also exist with experts. */
 #include "gguf/models/model_parts.h"
 
-/* Llama and its variants. */
-#define LLAMA_TENSORS                                                                              \
-    {                                                                                              \
-        .model = TIED_ENDS FREQUENCIES FACTORS, .layer = NORMS,                                    \
-        .attention = ATTENTION OUT_BIAS_IF, .dense = GATED GATED_BIASES, .experts = EXPERTS        \
-    }
-
-#define DENSE_MODEL(ends, norms, attention_, feed_forward)                                         \
-    {                                                                                              \
-        .model = (ends), .layer = (norms), .attention = (attention_), .dense = (feed_forward)      \
-    }
-
 /* Pre-norms, attention without bias of its output, SwiGLU. */
 #define GATED_MODEL(ends, attention) DENSE_MODEL(ends, NORMS, attention, GATED)
 
@@ -20,7 +8,7 @@
 #define BIASED_MODEL(ends) DENSE_MODEL(ends, BIASED_NORMS, BIASED_ATTENTION, UP_DOWN_BIASED)
 
 const struct gguf_architecture gguf_dense_models[] = {
-    {.name = "llama", .tensors = LLAMA_TENSORS, .keys = RMS NORMED},
+    {.name = "llama", .tensors = LLAMA_MODEL(EXPERTS), .keys = RMS NORMED},
     {.name = "qwen2",
      .tensors = GATED_MODEL(TIED_ENDS " output.bias?", QKV QKV_BIASES),
      .keys = RMS},
@@ -33,9 +21,9 @@ const struct gguf_architecture gguf_dense_models[] = {
      .keys = RMS WINDOW_IF,
      .window = {.period = 4}},
     {.name = "granite", .same_as = "granitemoe"},
-    {.name = "gemma", .tensors = GATED_MODEL("token_embd output_norm", ATTENTION), .keys = RMS},
+    {.name = "gemma", .tensors = GATED_MODEL(BOTH_ENDS, ATTENTION), .keys = RMS},
     {.name = "gemma2",
-     .tensors = DENSE_MODEL("token_embd output_norm", SANDWICH_NORMS, ATTENTION, GATED),
+     .tensors = DENSE_MODEL(BOTH_ENDS, SANDWICH_NORMS, ATTENTION, GATED),
      .keys = RMS " attention.sliding_window=4096 attention.sliding_window_pattern? "
                  "rope.freq_base_swa? attn_logit_softcapping=50 final_logit_softcapping=30",
      .window = {.period = 2},
@@ -97,34 +85,25 @@ const struct gguf_architecture gguf_dense_models[] = {
      .keys = LAYER,
      .pretokenizer = "falcon"},
     {.name = "command-r",
-     .tensors = DENSE_MODEL("token_embd output_norm", "attn_norm",
-                            ATTENTION " (attn_q_norm attn_k_norm)?", GATED),
+     .tensors = DENSE_MODEL(BOTH_ENDS, "attn_norm", ATTENTION " (attn_q_norm attn_k_norm)?", GATED),
      .keys = LAYER " logit_scale"},
     {.name = "nemotron",
      .tensors = DENSE_MODEL(BIASED_ENDS, BIASED_NORMS, ATTENTION OUT_BIAS_IF,
                             UP_DOWN " (ffn_up.bias ffn_down.bias)?"),
      .keys = LAYER PARTLY_ROTATED},
     {.name = "cohere2",
-     .tensors = DENSE_MODEL("token_embd output_norm", "attn_norm", ATTENTION, GATED),
+     .tensors = DENSE_MODEL(BOTH_ENDS, "attn_norm", ATTENTION, GATED),
      .keys = LAYER WINDOW " logit_scale",
      .window = {.period = 4}},
     {.name = "chatglm",
      .tensors = DENSE_MODEL(TIED_ENDS, NORMS, ATTENTION, UP_DOWN),
      .keys = RMS PARTLY_ROTATED},
     {.name = "glm4",
-     .tensors = {.model = TIED_ENDS,
-                 .layer = SANDWICH_NORMS,
-                 .attention = ATTENTION,
-                 .dense = UP_DOWN,
-                 .nextn = NEXTN},
+     .tensors = HYBRID_MODEL(TIED_ENDS, SANDWICH_NORMS, ATTENTION, NULL, UP_DOWN, NULL, NEXTN),
      .keys = RMS PARTLY_ROTATED PREDICTED " rope.dimension_sections?"},
     {.name = "exaone", .tensors = GATED_MODEL(TIED_ENDS FREQUENCIES, ATTENTION), .keys = RMS},
     {.name = "exaone4",
-     .tensors = {.model = TIED_ENDS FREQUENCIES,
-                 .layer = POST_NORMS,
-                 .attention = ATTENTION QK_NORMS,
-                 .dense = GATED,
-                 .nextn = NEXTN},
+     .tensors = NEXTN_MODEL(TIED_ENDS FREQUENCIES, POST_NORMS, ATTENTION QK_NORMS, NULL, NEXTN),
      .keys = RMS WINDOW_IF PREDICTED,
      .window = {.period = 4}},
     {.name = "smollm3", .tensors = GATED_MODEL(TIED_ENDS, ATTENTION), .keys = RMS},
@@ -144,7 +123,7 @@ const struct gguf_architecture gguf_dense_models[] = {
      .tensors = DENSE_MODEL(TIED_ENDS, LATE_NORMS, ATTENTION, GATED),
      .keys = RMS},
     {.name = "minicpm",
-     .tensors = LLAMA_TENSORS,
+     .tensors = LLAMA_MODEL(EXPERTS),
      /* the defaults depend on sizes of the model */
      .keys = RMS " embedding_scale? residual_scale? logit_scale?"},
     {.name = "minicpm3",
@@ -168,20 +147,20 @@ const struct gguf_architecture gguf_dense_models[] = {
      .big = {.n_layer = 40}},
     {.name = "internlm2", .tensors = GATED_MODEL(ENDS, ATTENTION), .keys = RMS},
     {.name = "xverse", .tensors = GATED_MODEL(ENDS, ATTENTION), .keys = RMS},
-    {.name = "refact", .tensors = LLAMA_TENSORS, .keys = RMS, .pretokenizer = "refact"},
+    {.name = "refact", .tensors = LLAMA_MODEL(EXPERTS), .keys = RMS, .pretokenizer = "refact"},
     {.name = "codeshell",
      .tensors = BIASED_MODEL("token_embd|output output_norm output_norm.bias output"),
      .keys = LAYER,
      .pretokenizer = "codeshell"},
     {.name = "openelm",
-     .tensors = GATED_MODEL("token_embd output_norm", "attn_output attn_qkv" QK_NORMS),
+     .tensors = GATED_MODEL(BOTH_ENDS, "attn_output attn_qkv" QK_NORMS),
      .keys = RMS},
     {.name = "orion",
      .tensors = DENSE_MODEL(BIASED_ENDS, BIASED_NORMS, ATTENTION, GATED),
      .keys = LAYER},
     {.name = "plamo", .tensors = DENSE_MODEL(ENDS, "attn_norm", ATTENTION, GATED), .keys = RMS},
     {.name = "plm",
-     .tensors = DENSE_MODEL("token_embd output_norm", NORMS,
+     .tensors = DENSE_MODEL(BOTH_ENDS, NORMS,
                             "attn_kv_a_mqa attn_kv_a_norm attn_kv_b attn_output attn_q", UP_DOWN),
      .keys = RMS PARTLY_ROTATED " attention.kv_lora_rank"},
     {.name = "maincoder", .same_as = "qwen3"},
@@ -201,8 +180,7 @@ const struct gguf_architecture gguf_dense_models[] = {
      .keys = RMS,
      .blocks = GGUF_ANY_BLOCKS},
     {.name = "bitnet",
-     .tensors =
-         DENSE_MODEL("token_embd output_norm", NORMS " attn_sub_norm ffn_sub_norm", QKV, GATED),
+     .tensors = DENSE_MODEL(BOTH_ENDS, NORMS " attn_sub_norm ffn_sub_norm", QKV, GATED),
      .keys = RMS},
     {.name = "talkie",
      .tensors =

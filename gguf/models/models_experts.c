@@ -1,45 +1,21 @@
 /* Transformers with a mixture of experts. */
 #include "gguf/models/model_parts.h"
 
-/* Pre-norms, and experts in every layer. */
-#define EXPERT_MODEL(ends, attention_, experts_)                                                   \
-    {                                                                                              \
-        .model = (ends), .layer = NORMS, .attention = (attention_), .experts = (experts_)          \
-    }
-
-/* Pre-norms, and dense layers beside layers with experts. */
-#define MIXED_MODEL(ends, attention_, experts_)                                                    \
-    {                                                                                              \
-        .model = (ends), .layer = NORMS, .attention = (attention_), .dense = GATED,                \
-        .experts = (experts_)                                                                      \
-    }
-
-/* The same with layers that predict further tokens. */
-#define NEXTN_MODEL(ends, norms, attention_, experts_, nextn_)                                     \
-    {                                                                                              \
-        .model = (ends), .layer = (norms), .attention = (attention_), .dense = GATED,              \
-        .experts = (experts_), .nextn = (nextn_)                                                   \
-    }
-
 const struct gguf_architecture gguf_expert_models[] = {
     {.name = "qwen2moe",
-     .tensors = EXPERT_MODEL(ENDS, QKV QKV_BIASES, EXPERTS SHARED " ffn_gate_inp_shexp"),
+     .tensors = EXPERT_MODEL(ENDS, NORMS, QKV QKV_BIASES, EXPERTS SHARED " ffn_gate_inp_shexp"),
      .keys = RMS ROUTED},
     {.name = "qwen3moe",
-     .tensors = EXPERT_MODEL(TIED_ENDS, ATTENTION QK_NORMS, EXPERTS),
+     .tensors = EXPERT_MODEL(TIED_ENDS, NORMS, ATTENTION QK_NORMS, EXPERTS),
      .keys = RMS ROUTED NORMED},
     {.name = "olmoe",
-     .tensors = EXPERT_MODEL(ENDS, ATTENTION QK_NORMS, EXPERTS),
+     .tensors = EXPERT_MODEL(ENDS, NORMS, ATTENTION QK_NORMS, EXPERTS),
      .keys = RMS ROUTED},
     {.name = "granitemoe",
-     .tensors = {.model = TIED_ENDS FREQUENCIES FACTORS,
-                 .layer = NORMS,
-                 .attention = ATTENTION OUT_BIAS_IF,
-                 .dense = GATED GATED_BIASES,
-                 .experts = EXPERTS SHARED_IF},
+     .tensors = LLAMA_MODEL(EXPERTS SHARED_IF),
      .keys = RMS NORMED GRANITE_SCALES},
     {.name = "deepseek",
-     .tensors = MIXED_MODEL(TIED_ENDS, ATTENTION, EXPERTS SHARED),
+     .tensors = MIXED_MODEL(TIED_ENDS, NORMS, ATTENTION, EXPERTS SHARED),
      .keys = RMS ROUTED " expert_weights_scale=1"},
     {.name = "deepseek2",
      .tensors = NEXTN_MODEL(TIED_ENDS, NORMS, LATENT, EXPERTS SHARED CHOICE_BIAS_IF, NEXTN),
@@ -55,54 +31,42 @@ const struct gguf_architecture gguf_expert_models[] = {
      .keys = RMS ROUTED WEIGHED " expert_gating_func" WINDOW PREDICTED,
      .window = {.period = 4}},
     {.name = "ernie4_5-moe",
-     .tensors = MIXED_MODEL(TIED_ENDS, ATTENTION OUT_BIAS_IF, EXPERTS SHARED_IF CHOICE_BIAS),
+     .tensors = MIXED_MODEL(TIED_ENDS, NORMS, ATTENTION OUT_BIAS_IF, EXPERTS SHARED_IF CHOICE_BIAS),
      .keys = RMS ROUTED NORMED},
     {.name = "hunyuan-moe",
-     .tensors = EXPERT_MODEL(TIED_ENDS, ATTENTION QK_NORMS, EXPERTS SHARED),
+     .tensors = EXPERT_MODEL(TIED_ENDS, NORMS, ATTENTION QK_NORMS, EXPERTS SHARED),
      .keys = RMS ROUTED NORMED},
     {.name = "minimax-m2",
-     .tensors = EXPERT_MODEL(ENDS, ATTENTION QK_NORMS, EXPERTS CHOICE_BIAS),
+     .tensors = EXPERT_MODEL(ENDS, NORMS, ATTENTION QK_NORMS, EXPERTS CHOICE_BIAS),
      .keys = RMS ROUTED NORMED PARTLY_ROTATED " expert_gating_func"},
     {.name = "dots1",
-     .tensors = MIXED_MODEL(ENDS, ATTENTION QK_NORMS, EXPERTS SHARED CHOICE_BIAS),
+     .tensors = MIXED_MODEL(ENDS, NORMS, ATTENTION QK_NORMS, EXPERTS SHARED CHOICE_BIAS),
      .keys = RMS ROUTED WEIGHED " expert_gating_func"},
     {.name = "dbrx",
-     .tensors = {.model = ENDS,
-                 .layer = "attn_norm attn_output_norm",
-                 .attention = "attn_output attn_qkv",
-                 .experts = EXPERTS},
+     .tensors = EXPERT_MODEL(ENDS, "attn_norm attn_output_norm", "attn_output attn_qkv", EXPERTS),
      .keys = LAYER ROUTED NORMED " attention.clamp_kqv"},
     {.name = "llama4",
-     .tensors = MIXED_MODEL(TIED_ENDS FREQUENCIES, ATTENTION, EXPERTS SHARED),
+     .tensors = MIXED_MODEL(TIED_ENDS FREQUENCIES, NORMS, ATTENTION, EXPERTS SHARED),
      .keys = RMS ROUTED " attention.sliding_window=8192 attention.sliding_window_pattern? "
                         "rope.freq_base_swa? attention.temperature_scale:0.1 "
                         "attention.temperature_length:8192 expert_gating_func:2",
      .window = {.period = 4},
      .big = {.n_expert = 128}},
     {.name = "phimoe",
-     .tensors = {.model = BIASED_ENDS " output.bias" FACTORS,
-                 .layer = BIASED_NORMS,
-                 .attention = BIASED_ATTENTION,
-                 .experts = EXPERTS},
+     .tensors =
+         EXPERT_MODEL(BIASED_ENDS " output.bias" FACTORS, BIASED_NORMS, BIASED_ATTENTION, EXPERTS),
      .keys = RMS ROUTED NORMED},
     {.name = "mistral3",
-     .tensors = {.model = TIED_ENDS FREQUENCIES FACTORS,
-                 .layer = NORMS,
-                 .attention = ATTENTION OUT_BIAS_IF,
-                 .dense = GATED GATED_BIASES,
-                 .experts = EXPERTS},
+     .tensors = LLAMA_MODEL(EXPERTS),
      .keys = RMS NORMED TEMPERATURE " rope.scaling.yarn_log_multiplier?"},
     {.name = "mistral4", .same_as = "deepseek2"},
     {.name = "mellum",
-     .tensors = EXPERT_MODEL(ENDS, ATTENTION QK_NORMS, EXPERTS),
+     .tensors = EXPERT_MODEL(ENDS, NORMS, ATTENTION QK_NORMS, EXPERTS),
      .keys = RMS ROUTED NORMED
      " attention.sliding_window? attention.sliding_window_pattern rope.freq_base_swa?",
      .window = {.period = 4}},
     {.name = "arctic",
-     .tensors = {.model = TIED_ENDS,
-                 .layer = NORMS " ffn_down ffn_up|ffn_gate_up ffn_gate|ffn_gate_up",
-                 .attention = ATTENTION,
-                 .experts = EXPERTS " ffn_norm_exps"},
+     .tensors = EXPERT_MODEL(TIED_ENDS, NORMS " " GATED, ATTENTION, EXPERTS " ffn_norm_exps"),
      .keys = RMS ROUTED NORMED},
     {.name = "hy_v3",
      .tensors = NEXTN_MODEL(TIED_ENDS, NORMS, ATTENTION QK_NORMS, EXPERTS SHARED_IF " exp_probs_b?",
@@ -117,30 +81,28 @@ const struct gguf_architecture gguf_expert_models[] = {
              "logit_scale leading_dense_block_count",
      .window = {.period = 4, .is_first_full = true}},
     {.name = "afmoe",
-     .tensors = {.model = TIED_ENDS,
-                 .layer = SANDWICH_NORMS,
-                 .attention = ATTENTION QK_NORMS " attn_gate",
-                 .dense = GATED,
-                 .experts = EXPERTS SHARED_IF CHOICE_BIAS},
+     .tensors = MIXED_MODEL(TIED_ENDS, SANDWICH_NORMS, ATTENTION QK_NORMS " attn_gate",
+                            EXPERTS SHARED_IF CHOICE_BIAS),
      .keys = RMS ROUTED WEIGHED GATED_BY_SIGMOID WINDOW_IF,
      .window = {.period = 4}},
     {.name = "laguna",
-     .tensors = MIXED_MODEL(TIED_ENDS, ATTENTION QK_NORMS " attn_gate", EXPERTS SHARED CHOICE_BIAS),
+     .tensors =
+         MIXED_MODEL(TIED_ENDS, NORMS, ATTENTION QK_NORMS " attn_gate", EXPERTS SHARED CHOICE_BIAS),
      .keys = RMS ROUTED WEIGHED GATED_BY_SIGMOID WINDOW_IF WINDOW_WIDTHS_IF,
      .window = {.period = 4, .is_first_full = true}},
     {.name = "bailingmoe",
-     .tensors = EXPERT_MODEL(ENDS, ATTENTION, EXPERTS SHARED),
+     .tensors = EXPERT_MODEL(ENDS, NORMS, ATTENTION, EXPERTS SHARED),
      .keys = RMS ROUTED WEIGHED},
     {.name = "bailingmoe2",
      .tensors = NEXTN_MODEL(ENDS, NORMS, "attn_output attn_qkv" QK_NORMS,
                             EXPERTS SHARED CHOICE_BIAS_IF, NEXTN " layer_output_norm"),
      .keys = RMS ROUTED WEIGHED PREDICTED PARTLY_ROTATED " expert_gating_func"},
     {.name = "smallthinker",
-     .tensors = EXPERT_MODEL(TIED_ENDS, ATTENTION, EXPERTS),
+     .tensors = EXPERT_MODEL(TIED_ENDS, NORMS, ATTENTION, EXPERTS),
      .keys = RMS ROUTED NORMED WINDOW_IF " expert_gating_func",
      .window = {.period = 4, .is_first_full = true}},
     {.name = "grovemoe",
-     .tensors = EXPERT_MODEL(TIED_ENDS, ATTENTION QK_NORMS,
+     .tensors = EXPERT_MODEL(TIED_ENDS, NORMS, ATTENTION QK_NORMS,
                              EXPERTS " ffn_gate_chexps|ffn_gate_up_chexps ffn_down_chexps "
                                      "ffn_up_chexps|ffn_gate_up_chexps"),
      .keys = RMS ROUTED NORMED " experts_per_group expert_group_scale"},
@@ -158,16 +120,15 @@ const struct gguf_architecture gguf_expert_models[] = {
      " attention.sliding_window attention.sliding_window_pattern rope.freq_base_swa=10000 "
      "swiglu_clamp_exp? swiglu_clamp_shexp?"},
     {.name = "grok",
-     .tensors = {.model = TIED_ENDS,
-                 .layer = "attn_norm attn_output_norm ffn_norm layer_output_norm|post_ffw_norm",
-                 .attention = ATTENTION,
-                 .experts = EXPERTS " (ffn_gate ffn_up ffn_down)?"},
+     .tensors = EXPERT_MODEL(TIED_ENDS,
+                             "attn_norm attn_output_norm ffn_norm layer_output_norm|post_ffw_norm",
+                             ATTENTION, EXPERTS " (ffn_gate ffn_up ffn_down)?"),
      .keys =
          RMS ROUTED NORMED " logit_scale=0.5773502691896257 embedding_scale=78.38367176906169 "
                            "attention.output_scale=0.08838834764831845 attn_logit_softcapping=30 "
                            "final_logit_softcapping=0 rope.scaling.yarn_beta_fast=8"},
     {.name = "minimax-m3",
-     .tensors = MIXED_MODEL(ENDS, ATTENTION QK_NORMS,
+     .tensors = MIXED_MODEL(ENDS, NORMS, ATTENTION QK_NORMS,
                             EXPERTS SHARED CHOICE_BIAS
                             " indexer.q_proj indexer.k_proj indexer.q_norm indexer.k_norm"),
      .keys = RMS ROUTED WEIGHED PARTLY_ROTATED
@@ -194,7 +155,7 @@ const struct gguf_architecture gguf_expert_models[] = {
      .full_indexer_context = 1048575},
     {.name = "qwen3vlmoe", .same_as = "qwen3moe"},
     {.name = "deepseek2-ocr",
-     .tensors = MIXED_MODEL(TIED_ENDS, ATTENTION, EXPERTS SHARED CHOICE_BIAS_IF),
+     .tensors = MIXED_MODEL(TIED_ENDS, NORMS, ATTENTION, EXPERTS SHARED CHOICE_BIAS_IF),
      .keys = RMS ROUTED WEIGHED GATED_BY_SOFTMAX},
     {.name = "gemma4",
      .tensors = {.model = TIED_ENDS " rope_freqs (per_layer_token_embd per_layer_model_proj "
@@ -211,11 +172,9 @@ const struct gguf_architecture gguf_expert_models[] = {
      "rope.dimension_count_swa? attention.shared_kv_layers=0 "
      "embedding_length_per_layer_input final_logit_softcapping=30 attention.scale:1"},
     {.name = "gpt-oss",
-     .tensors = {.model = ENDS,
-                 .layer = LATE_NORMS,
-                 .attention = BIASED_ATTENTION " attn_sinks",
-                 .experts = EXPERTS " ffn_gate_inp.bias ffn_gate_exps.bias|ffn_gate_up_exps.bias "
-                                    "ffn_up_exps.bias|ffn_gate_up_exps.bias ffn_down_exps.bias"},
+     .tensors = EXPERT_MODEL(ENDS, LATE_NORMS, BIASED_ATTENTION " attn_sinks",
+                             EXPERTS " ffn_gate_inp.bias ffn_gate_exps.bias|ffn_gate_up_exps.bias "
+                                     "ffn_up_exps.bias|ffn_gate_up_exps.bias ffn_down_exps.bias"),
      .keys = RMS ROUTED WINDOW " expert_gating_func:3",
      .window = {.period = 2}},
     {.name = NULL},

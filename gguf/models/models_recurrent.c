@@ -22,6 +22,26 @@
 #define RWKV_ENDS  BIASED_ENDS " token_embd_norm token_embd_norm.bias"
 #define RWKV_NORMS "attn_norm attn_norm.bias attn_norm_2|ffn_norm attn_norm_2.bias|ffn_norm.bias"
 
+#define RECURRENT_MODEL(ends, norms, recurrence_)                                                  \
+    {                                                                                              \
+        .model = (ends), .layer = (norms), .recurrence = (recurrence_)                             \
+    }
+
+#define SHORT_CONVOLUTION_MODEL(experts)                                                           \
+    /* the output norm is named token_embd_norm */                                                 \
+    HYBRID_MODEL("token_embd token_embd_norm|output_norm output? dense_2? dense_2.bias?", NORMS,   \
+                 ATTENTION QK_NORMS, "shortconv.conv shortconv.in_proj shortconv.out_proj", GATED, \
+                 experts, NULL)
+
+/* A gated delta net in most layers. */
+#define DELTA_MODEL(delta, dense, experts)                                                         \
+    HYBRID_MODEL(TIED_ENDS, LATE_NORMS, "attn_output attn_q attn_k attn_v" QKV_BIASES_IF QK_NORMS, \
+                 DELTA_NET delta, dense, experts, NEXTN)
+
+#define NEMOTRON_MODEL(dense, experts)                                                             \
+    HYBRID_MODEL(TIED_ENDS, "attn_norm", ATTENTION OUT_BIAS_IF,                                    \
+                 MAMBA2 " ssm_conv1d.bias? ssm_norm", dense, experts, NULL)
+
 #define ONLY_RMS  "attention.head_count? attention.layer_norm_rms_epsilon"
 #define ONLY_NORM "attention.head_count? attention.layer_norm_epsilon"
 
@@ -31,30 +51,22 @@
 
 const struct gguf_architecture gguf_recurrent_models[] = {
     {.name = "mamba",
-     .tensors = {.model = TIED_ENDS, .layer = "attn_norm", .recurrence = MAMBA " ssm_conv1d.bias"},
+     .tensors = RECURRENT_MODEL(TIED_ENDS, "attn_norm", MAMBA " ssm_conv1d.bias"),
      .keys = ONLY_RMS " ssm.dt_b_c_rms=0",
      .blocks = GGUF_ONE_BLOCK},
     {.name = "mamba2",
-     .tensors = {.model = TIED_ENDS,
-                 .layer = "attn_norm",
-                 .recurrence = MAMBA2 " ssm_conv1d.bias ssm_norm"},
+     .tensors = RECURRENT_MODEL(TIED_ENDS, "attn_norm", MAMBA2 " ssm_conv1d.bias ssm_norm"),
      .keys = ONLY_RMS " ssm.group_count",
      .blocks = GGUF_ONE_BLOCK},
     {.name = "jamba",
-     .tensors = {.model = TIED_ENDS,
-                 .layer = NORMS,
-                 .attention = ATTENTION,
-                 .recurrence = MAMBA " ssm_conv1d.bias ssm_dt_norm ssm_b_norm ssm_c_norm",
-                 .dense = GATED,
-                 .experts = EXPERTS},
+     .tensors = HYBRID_MODEL(TIED_ENDS, NORMS, ATTENTION,
+                             MAMBA " ssm_conv1d.bias ssm_dt_norm ssm_b_norm ssm_c_norm", GATED,
+                             EXPERTS, NULL),
      .keys = RMS},
     {.name = "granitehybrid",
-     .tensors = {.model = TIED_ENDS FREQUENCIES,
-                 .layer = NORMS,
-                 .attention = ATTENTION OUT_BIAS_IF,
-                 .recurrence = MAMBA2 " ssm_conv1d.bias? ssm_norm",
-                 .dense = GATED GATED_BIASES,
-                 .experts = EXPERTS SHARED_IF},
+     .tensors = HYBRID_MODEL(TIED_ENDS FREQUENCIES, NORMS, ATTENTION OUT_BIAS_IF,
+                             MAMBA2 " ssm_conv1d.bias? ssm_norm", GATED GATED_BIASES,
+                             EXPERTS SHARED_IF, NULL),
      .keys = "attention.head_count attention.layer_norm_rms_epsilon logit_scale? residual_scale=1 "
              "embedding_scale=1 attention.scale? rope.scaling.finetuned=1 ssm.group_count" NORMED},
     {.name = "falcon-h1",
@@ -64,68 +76,31 @@ const struct gguf_architecture gguf_recurrent_models[] = {
                  .dense = GATED GATED_BIASES},
      .keys = RMS " ssm.group_count"},
     {.name = "nemotron_h",
-     .tensors = {.model = TIED_ENDS,
-                 .layer = "attn_norm",
-                 .attention = ATTENTION OUT_BIAS_IF,
-                 .recurrence = MAMBA2 " ssm_conv1d.bias? ssm_norm",
-                 .dense = UP_DOWN " (ffn_down.bias ffn_up.bias)?"},
+     .tensors = NEMOTRON_MODEL(UP_DOWN " (ffn_down.bias ffn_up.bias)?", NULL),
      .keys = RMS " ssm.group_count",
      .blocks = GGUF_ONE_BLOCK},
     {.name = "nemotron_h_moe",
-     .tensors = {.model = TIED_ENDS,
-                 .layer = "attn_norm",
-                 .attention = ATTENTION OUT_BIAS_IF,
-                 .recurrence = MAMBA2 " ssm_conv1d.bias? ssm_norm",
-                 .experts = "ffn_gate_inp ffn_down_exps ffn_up_exps ffn_down_shexp ffn_up_shexp "
-                            "(ffn_latent_down ffn_latent_up)?" CHOICE_BIAS},
+     .tensors =
+         NEMOTRON_MODEL(NULL, "ffn_gate_inp ffn_down_exps ffn_up_exps ffn_down_shexp ffn_up_shexp "
+                              "(ffn_latent_down ffn_latent_up)?" CHOICE_BIAS),
      .keys = RMS ROUTED WEIGHED " ssm.group_count expert_gating_func:2",
      .blocks = GGUF_ONE_BLOCK},
     {.name = "plamo2",
-     .tensors = {.model = TIED_ENDS,
-                 .layer = SANDWICH_NORMS,
-                 .attention = "attn_output attn_qkv" QK_NORMS,
-                 .recurrence = MAMBA " ssm_dt_norm ssm_b_norm ssm_c_norm",
-                 .dense = UP_DOWN},
+     .tensors = HYBRID_MODEL(TIED_ENDS, SANDWICH_NORMS, "attn_output attn_qkv" QK_NORMS,
+                             MAMBA " ssm_dt_norm ssm_b_norm ssm_c_norm", UP_DOWN, NULL, NULL),
      .keys = RMS},
-    {.name = "lfm2",
-     /* the output norm is named token_embd_norm */
-     .tensors = {.model = "token_embd token_embd_norm|output_norm output? dense_2? dense_2.bias?",
-                 .layer = NORMS,
-                 .attention = ATTENTION QK_NORMS,
-                 .recurrence = "shortconv.conv shortconv.in_proj shortconv.out_proj",
-                 .dense = GATED},
-     .keys = RMS WINDOW_IF},
+    {.name = "lfm2", .tensors = SHORT_CONVOLUTION_MODEL(NULL), .keys = RMS WINDOW_IF},
     {.name = "lfm2moe",
-     .tensors = {.model = "token_embd token_embd_norm|output_norm output? dense_2? dense_2.bias?",
-                 .layer = NORMS,
-                 .attention = ATTENTION QK_NORMS,
-                 .recurrence = "shortconv.conv shortconv.in_proj shortconv.out_proj",
-                 .dense = GATED,
-                 .experts = EXPERTS CHOICE_BIAS},
+     .tensors = SHORT_CONVOLUTION_MODEL(EXPERTS CHOICE_BIAS),
      .keys = RMS ROUTED NORMED " expert_gating_func"},
     {.name = "qwen3next",
-     .tensors = {.model = TIED_ENDS,
-                 .layer = LATE_NORMS,
-                 .attention = "attn_output attn_q attn_k attn_v" QKV_BIASES_IF QK_NORMS,
-                 .recurrence = DELTA_NET "ssm_ba",
-                 .experts = EXPERTS SHARED " ffn_gate_inp_shexp",
-                 .nextn = NEXTN},
+     .tensors = DELTA_MODEL("ssm_ba", NULL, EXPERTS SHARED " ffn_gate_inp_shexp"),
      .keys = RMS ROUTED NORMED PREDICTED PARTLY_ROTATED " expert_weights_scale=1 ssm.group_count"},
     {.name = "qwen35",
-     .tensors = {.model = TIED_ENDS,
-                 .layer = LATE_NORMS,
-                 .attention = "attn_output attn_q attn_k attn_v" QKV_BIASES_IF QK_NORMS,
-                 .recurrence = DELTA_NET "ssm_beta ssm_alpha",
-                 .dense = GATED,
-                 .nextn = NEXTN},
+     .tensors = DELTA_MODEL("ssm_beta ssm_alpha", GATED, NULL),
      .keys = RMS PREDICTED PARTLY_ROTATED " ssm.group_count"},
     {.name = "qwen35moe",
-     .tensors = {.model = TIED_ENDS,
-                 .layer = LATE_NORMS,
-                 .attention = "attn_output attn_q attn_k attn_v" QKV_BIASES_IF QK_NORMS,
-                 .recurrence = DELTA_NET "ssm_beta ssm_alpha",
-                 .experts = EXPERTS SHARED " ffn_gate_inp_shexp",
-                 .nextn = NEXTN},
+     .tensors = DELTA_MODEL("ssm_beta ssm_alpha", NULL, EXPERTS SHARED " ffn_gate_inp_shexp"),
      .keys = RMS ROUTED NORMED PREDICTED PARTLY_ROTATED " expert_weights_scale=1 ssm.group_count"},
     {.name = "kimi-linear",
      .tensors = {.model = ENDS,
@@ -160,9 +135,9 @@ const struct gguf_architecture gguf_recurrent_models[] = {
      .keys = ONLY_NORM " wkv.head_size rescale_every_n_layers? architecture_version=6",
      .blocks = GGUF_ANY_BLOCKS},
     {.name = "rwkv7",
-     .tensors = {.model = RWKV_ENDS,
-                 .layer = RWKV_NORMS " channel_mix_key channel_mix_value channel_mix_lerp_k?",
-                 .recurrence = RWKV7 "time_mix_ln time_mix_ln.bias (time_mix_g1 time_mix_g2)?"},
+     .tensors = RECURRENT_MODEL(RWKV_ENDS,
+                                RWKV_NORMS " channel_mix_key channel_mix_value channel_mix_lerp_k?",
+                                RWKV7 "time_mix_ln time_mix_ln.bias (time_mix_g1 time_mix_g2)?"),
      .keys = ONLY_NORM " wkv.head_size architecture_version=7" RANKED,
      .blocks = GGUF_ANY_BLOCKS},
     {.name = "rwkv6qwen2",

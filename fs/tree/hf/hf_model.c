@@ -1,12 +1,13 @@
 #include "fs/tree/hf/hf_model.h"
 
-#include "gguf/support/arrays.h"
+#include "fs/tree/hf/vocabulary.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 /* ---- names ---- */
 
@@ -100,86 +101,65 @@ static int sort_tensors(struct fs_hf_model *hf)
 
 /* ---- values of keys ---- */
 
-/* Return true if the value is an array with a number for each layer. */
-static bool is_by_layer(const struct gguf_value *value)
-{
-    return value->type == GGUF_ARRAY && value->array.n_elements <= GGUF_MAX_LAYERS;
-}
-
-static void find_largest(struct fs_hf_key *key)
-{
-    const struct gguf_value *all = &key->key->value;
-    struct gguf_cursor cursor;
-    struct gguf_value value;
-    double number;
-
-    key->has_largest = gguf_value_to_double(all, &key->largest);
-    if (!is_by_layer(all))
-        return;
-    cursor = gguf_array_begin(&all->array);
-    for (uint64_t i = 0; i < all->array.n_elements; i++) {
-        gguf_array_next(&cursor, all->array.element_type, &value);
-        if (!gguf_value_to_double(&value, &number))
-            return;
-        if (!key->has_largest || number > key->largest)
-            key->largest = number;
-        key->has_largest = true;
-    }
-}
-
-/* Compare names, and then places in the file. */
 static int compare_keys(const void *a, const void *b)
 {
-    const struct gguf_key *first = ((const struct fs_hf_key *)a)->key;
-    const struct gguf_key *second = ((const struct fs_hf_key *)b)->key;
-    const int result = gguf_string_compare(first->name, second->name);
-
-    return result != 0 ? result : (first > second) - (first < second);
+    return gguf_string_compare((*(const struct gguf_key *const *)a)->name,
+                               (*(const struct gguf_key *const *)b)->name);
 }
 
-static void sort_keys(struct fs_hf_model *hf)
+static const struct gguf_key *find_exactly(const struct fs_hf_model *hf, struct gguf_string name)
 {
-    const uint64_t n_all = hf->model->n_keys;
+    const struct gguf_key key = {.name = name}, *wanted = &key;
+    const struct gguf_key **found =
+        bsearch(&wanted, hf->keys, (size_t)hf->model->n_keys, sizeof *hf->keys, compare_keys);
 
-    for (uint64_t i = 0; i < n_all; i++)
-        hf->keys[i] = (struct fs_hf_key){.key = &hf->model->keys[i]};
-    qsort(hf->keys, (size_t)n_all, sizeof *hf->keys, compare_keys);
-    for (uint64_t i = 0; i < n_all; i++) {
-        if (hf->n_keys > 0 &&
-            gguf_string_compare(hf->keys[hf->n_keys - 1].key->name, hf->keys[i].key->name) == 0)
-            continue;
-        hf->keys[hf->n_keys] = hf->keys[i];
-        find_largest(&hf->keys[hf->n_keys++]);
-    }
+    return found ? *found : NULL;
 }
 
-static int compare_with_key(const void *name, const void *key)
+const struct gguf_key *fs_hf_key(const struct fs_hf_model *hf, const char *name)
 {
-    return gguf_string_compare(*(const struct gguf_string *)name,
-                               ((const struct fs_hf_key *)key)->key->name);
-}
-
-static const struct fs_hf_key *find_exactly(const struct fs_hf_model *hf, struct gguf_string name)
-{
-    return bsearch(&name, hf->keys, (size_t)hf->n_keys, sizeof *hf->keys, compare_with_key);
-}
-
-/* Find the key "ARCHITECTURE.name" or else "name". */
-static const struct fs_hf_key *find_key(const struct fs_hf_model *hf, const char *name)
-{
-    const struct gguf_string bare = gguf_string_of(name);
-    const uint64_t n = hf->architecture.length_bytes;
-    const struct fs_hf_key *key = NULL;
+    const int n = (int)MIN(hf->architecture.length_bytes, 256);
+    const struct gguf_key *key = NULL;
     char full[256];
 
-    if (n < sizeof full && bare.length_bytes < sizeof full - n) {
-        if (n > 0)
-            memcpy(full, hf->architecture.data, (size_t)n);
-        full[n] = '.';
-        memcpy(full + n + 1, name, (size_t)bare.length_bytes);
-        key = find_exactly(hf, (struct gguf_string){full, n + 1 + bare.length_bytes});
+    if (snprintf(full, sizeof full, "%.*s.%s", n, hf->architecture.data, name) < (int)sizeof full)
+        key = find_exactly(hf, gguf_string_of(full));
+    return key ? key : find_exactly(hf, gguf_string_of(name));
+}
+
+/*
+ * Return the number of a key, which may be NULL; of an array, the largest of elements `first` to
+ * `end` - 1.
+ */
+static double number_of(const struct gguf_key *key, uint64_t first, uint64_t end, double otherwise)
+{
+    bool has_largest = false;
+    double number;
+
+    if (!key || key->value.type != GGUF_ARRAY)
+        return key && gguf_value_to_double(&key->value, &number) ? number : otherwise;
+    if (key->value.array.n_elements > GGUF_MAX_LAYERS)
+        return otherwise;
+    for (uint64_t i = first; i < MIN(end, key->value.array.n_elements); i++) {
+        const struct gguf_value value = fs_array_element(&key->value.array, i);
+
+        if (!gguf_value_to_double(&value, &number))
+            break;
+        otherwise = has_largest ? MAX(otherwise, number) : number;
+        has_largest = true;
     }
-    return key ? key : find_exactly(hf, bare);
+    return otherwise;
+}
+
+double fs_hf_float(const struct fs_hf_model *hf, const char *name, double otherwise)
+{
+    return number_of(fs_hf_key(hf, name), 0, UINT64_MAX, otherwise);
+}
+
+double fs_hf_float_at(const struct fs_hf_model *hf, const char *name, uint64_t layer,
+                      double otherwise)
+{
+    return number_of(fs_hf_key(hf, name), layer, layer + 1, otherwise);
 }
 
 int fs_hf_model_make(const struct gguf_model *model, struct fs_hf_model *hf)
@@ -190,16 +170,16 @@ int fs_hf_model_make(const struct gguf_model *model, struct fs_hf_model *hf)
     *hf = (struct fs_hf_model){.model = model};
     if (key && key->value.type == GGUF_STRING)
         hf->architecture = key->value.string;
-    if (hf->architecture.length_bytes > 0 && hf->architecture.length_bytes < sizeof name) {
-        memcpy(name, hf->architecture.data, (size_t)hf->architecture.length_bytes);
-        hf->listed = gguf_architecture_find(name);
-    }
-    hf->keys = malloc((size_t)(model->n_keys + 1) * sizeof *hf->keys);
+    if (hf->architecture.length_bytes < sizeof name)
+        snprintf(name, sizeof name, "%.*s", (int)hf->architecture.length_bytes,
+                 hf->architecture.data);
+    hf->listed = gguf_architecture_find(name);
+    hf->keys = (const struct gguf_key **)gguf_sorted(model->keys, model->n_keys,
+                                                     sizeof *model->keys, compare_keys);
     if (!hf->keys)
         return -ENOMEM;
-    sort_keys(hf);
-    hf->n_head = find_key(hf, "attention.head_count");
-    hf->n_head_kv = find_key(hf, "attention.head_count_kv");
+    hf->n_head = fs_hf_key(hf, "attention.head_count");
+    hf->n_head_kv = fs_hf_key(hf, "attention.head_count_kv");
     return sort_tensors(hf);
 }
 
@@ -207,7 +187,7 @@ void fs_hf_model_free(struct fs_hf_model *hf)
 {
     free(hf->by_name);
     free(hf->twins);
-    free(hf->keys);
+    free((void *)hf->keys);
     hf->by_name = NULL;
     hf->twins = NULL;
     hf->keys = NULL;
@@ -236,47 +216,6 @@ const struct gguf_tensor *fs_hf_any_tensor(const struct fs_hf_model *hf, const c
 }
 
 /* ---- keys ---- */
-
-const struct gguf_key *fs_hf_key(const struct fs_hf_model *hf, const char *name)
-{
-    const struct fs_hf_key *key = find_key(hf, name);
-
-    return key ? key->key : NULL;
-}
-
-double fs_hf_float(const struct fs_hf_model *hf, const char *name, double otherwise)
-{
-    const struct fs_hf_key *key = find_key(hf, name);
-
-    return key && key->has_largest ? key->largest : otherwise;
-}
-
-/* Return the number that a key, or NULL, has for a layer. */
-static double float_at(const struct fs_hf_key *key, uint64_t layer, double otherwise)
-{
-    const struct gguf_array *array;
-    struct gguf_cursor cursor;
-    struct gguf_value value;
-    double number;
-
-    if (!key || !key->has_largest)
-        return otherwise;
-    if (key->key->value.type != GGUF_ARRAY)
-        return key->largest;
-    array = &key->key->value.array;
-    if (layer >= array->n_elements)
-        return otherwise;
-    cursor = gguf_array_begin(array);
-    cursor.offset = layer * gguf_value_type_bytes(array->element_type);
-    gguf_array_next(&cursor, array->element_type, &value);
-    return gguf_value_to_double(&value, &number) ? number : otherwise;
-}
-
-double fs_hf_float_at(const struct fs_hf_model *hf, const char *name, uint64_t layer,
-                      double otherwise)
-{
-    return float_at(find_key(hf, name), layer, otherwise);
-}
 
 static uint64_t whole(double number, uint64_t otherwise)
 {
@@ -308,14 +247,14 @@ bool fs_hf_text_is(const struct fs_hf_model *hf, const char *name, const char *t
 
 uint64_t fs_hf_n_head(const struct fs_hf_model *hf, uint64_t layer)
 {
-    return whole(float_at(hf->n_head, layer, 0), 0);
+    return whole(number_of(hf->n_head, layer, layer + 1, 0), 0);
 }
 
 uint64_t fs_hf_n_head_kv(const struct fs_hf_model *hf, uint64_t layer)
 {
     const uint64_t n_head = fs_hf_n_head(hf, layer);
 
-    return whole(float_at(hf->n_head_kv, layer, (double)n_head), n_head);
+    return whole(number_of(hf->n_head_kv, layer, layer + 1, (double)n_head), n_head);
 }
 
 uint64_t fs_hf_head_dim(const struct fs_hf_model *hf)

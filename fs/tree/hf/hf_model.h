@@ -11,13 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A key, and its largest number, which is used often. */
-struct fs_hf_key {
-    const struct gguf_key *key;
-    bool has_largest; /* its value is a number, or an array of numbers for layers */
-    double largest;
-};
-
 /* The name of a tensor: "blk.", the number of a layer, '.' and the rest; or only the rest. */
 struct fs_hf_name {
     uint32_t layer; /* FS_HF_NO_LAYER in names of another form */
@@ -38,10 +31,9 @@ struct fs_hf_model {
      * tensor without another is its own twin.
      */
     uint32_t twin_layers[GGUF_MAX_LAYERS];
-    uint64_t *twins;        /* for each tensor of the model, the index of its twin */
-    struct fs_hf_key *keys; /* the first of each name, sorted by name */
-    uint64_t n_keys;
-    const struct fs_hf_key *n_head, *n_head_kv; /* keys that are read for each layer, or NULL */
+    uint64_t *twins;              /* for each tensor of the model, the index of its twin */
+    const struct gguf_key **keys; /* sorted by name */
+    const struct gguf_key *n_head, *n_head_kv; /* keys that are read for each layer, or NULL */
     bool is_reference;                      /* rows of q, k and v are in the checkpoint's order */
     const struct gguf_architecture *listed; /* what the format requires; NULL: unknown */
 };

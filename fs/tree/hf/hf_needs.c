@@ -74,8 +74,8 @@ static void check_keys(const struct fs_hf_model *hf, struct fs_hf_lines *obstacl
 void fs_hf_check_types(const struct fs_hf_model *hf, const struct fs_hf_row *row,
                        struct fs_hf_lines *obstacles)
 {
-    for (uint64_t i = 0; i < hf->n_keys; i++) {
-        const struct gguf_key *key = hf->keys[i].key;
+    for (uint64_t i = 0; i < hf->model->n_keys; i++) {
+        const struct gguf_key *key = hf->keys[i];
         const uint64_t start = hf->architecture.length_bytes + 1;
         char name[GGUF_KEY_NAME_BYTES];
         const char *type = NULL;
