@@ -41,9 +41,8 @@ struct gguf_kind_sign {
 enum { GGUF_MAX_KIND_SIGNS = 24 };
 
 struct gguf_kind {
-    const char *name;    /* "low-rank adapter (LoRA)" */
-    const char *article; /* "a" or "an" */
-    const char *use;     /* what it is for, as a clause; NULL for language models */
+    const char *name; /* "low-rank adapter (LoRA)" */
+    const char *use;  /* what it is for, as a clause; NULL for language models */
     /* Values of general.type, and patterns of general.architecture. NULL-terminated; may be NULL */
     const char *const *types;
     const char *const *architectures;
@@ -76,6 +75,12 @@ struct gguf_kind_found {
 };
 
 const struct gguf_kind *gguf_kind_at(enum gguf_kind_id id);
+
+/* Return "a" or "an". */
+static inline const char *gguf_kind_article(const struct gguf_kind *kind)
+{
+    return strchr("aeiou", kind->name[0]) ? "an" : "a";
+}
 
 /* Note the name of a tensor. */
 void gguf_kind_see(struct gguf_kind_names *names, struct gguf_string name);

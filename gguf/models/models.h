@@ -44,18 +44,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { GGUF_N_PARTS = 5 };
+
 /*
  * A layer has a part if it has a tensor that, in this row, only the list of that part names. Then
  * it has all tensors of the list. Tensors that no list names are not part of the model.
  */
 struct gguf_tensor_lists {
-    const char *model;      /* outside of layers */
-    const char *layer;      /* of every layer that has any part */
-    const char *attention;  /* NULL in this and later members: no layer has the part */
-    const char *recurrence; /* state-space models, linear attention, convolutions */
-    const char *dense;      /* a feed-forward that all tokens use */
-    const char *experts;    /* a mixture of experts, with shared experts */
-    const char *nextn;      /* more of the last layers, which predict further tokens */
+    const char *model; /* outside of layers */
+    const char *layer; /* of every layer that has any part */
+    union {
+        struct { /* NULL: no layer has the part */
+            const char *attention;
+            const char *recurrence; /* state-space models, linear attention, convolutions */
+            const char *dense;      /* a feed-forward that all tokens use */
+            const char *experts;    /* a mixture of experts, with shared experts */
+            const char *nextn;      /* more of the last layers, which predict further tokens */
+        };
+        const char *parts[GGUF_N_PARTS];
+    };
 };
 
 /* The parts that a layer must have. */

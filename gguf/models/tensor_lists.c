@@ -1,58 +1,52 @@
 #include "gguf/models/tensor_lists.h"
 
+#include "gguf/models/tensor_names.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* A word of a list, or a group in parentheses. Its text has neither these nor the '?'. */
 struct term {
-    const char *text;
-    size_t length;
+    struct gguf_string text;
     bool is_group, is_optional;
 };
 
-/* Read the term at *list and step over it. Returns false at the end. */
+/* Read the term at *list, which may be NULL, and step over it. Returns false at the end. */
 static bool next_term(const char **list, struct term *term)
 {
-    const char *at = *list + strspn(*list, " ");
+    const char *at = *list ? *list + strspn(*list, " ") : "";
 
     if (*at == '\0')
         return false;
     term->is_group = *at == '(';
-    term->text = at + term->is_group;
-    term->length = strcspn(term->text, term->is_group ? ")" : " ?");
-    at = term->text + term->length + term->is_group;
+    at += term->is_group;
+    term->text = (struct gguf_string){at, strcspn(at, term->is_group ? ")" : " ?")};
+    at += term->text.length_bytes + term->is_group;
     term->is_optional = *at == '?';
     *list = at + term->is_optional;
     return true;
 }
 
-/* Take the next name of a text in which names are separated by `separator`. */
-static bool next_name(const char **text, const char *end, char separator, const char **name,
-                      size_t *length)
+/* Take the first name off a text in which names are separated by `separator`. */
+static bool next_name(struct gguf_string *text, char separator, struct gguf_string *name)
 {
-    if (*text >= end)
+    const char *end = memchr(text->data, separator, (size_t)text->length_bytes);
+
+    if (text->length_bytes == 0)
         return false;
     *name = *text;
-    while (*text < end && **text != separator)
-        (*text)++;
-    *length = (size_t)(*text - *name);
-    if (*text < end)
-        (*text)++;
+    if (end)
+        name->length_bytes = (uint64_t)(end - text->data);
+    text->data += name->length_bytes + (end != NULL);
+    text->length_bytes -= name->length_bytes + (end != NULL);
     return true;
 }
 
-static bool ends_with(const char *name, size_t length, const char *end)
+static bool has_suffix(struct gguf_string name)
 {
-    return length >= strlen(end) && memcmp(name + length - strlen(end), end, strlen(end)) == 0;
-}
-
-static bool has_suffix(const char *name, size_t length)
-{
-    return ends_with(name, length, ".weight") || ends_with(name, length, ".bias") ||
-           ends_with(name, length, ".scale");
+    return gguf_string_ends_with(name, ".weight") || gguf_string_ends_with(name, ".bias") ||
+           gguf_string_ends_with(name, ".scale");
 }
 
 /* Where tensors are looked for: a model or a layer of it. */
@@ -62,184 +56,158 @@ struct place {
     char prefix[24]; /* "blk.7." or "" */
 };
 
-static void write_name(const struct place *place, const char *name, size_t length,
-                       const char *suffix, char out[GGUF_LIST_NAME_BYTES])
+static void write_name(const struct place *place, struct gguf_string name, const char *suffix,
+                       char out[GGUF_LIST_NAME_BYTES])
 {
-    assert(strlen(place->prefix) + length + strlen(suffix) < GGUF_LIST_NAME_BYTES);
-    strcpy(mempcpy(stpcpy(out, place->prefix), name, length), suffix);
+    assert(strlen(place->prefix) + name.length_bytes + strlen(suffix) < GGUF_LIST_NAME_BYTES);
+    strcpy(mempcpy(stpcpy(out, place->prefix), name.data, (size_t)name.length_bytes), suffix);
 }
 
-static bool has_tensor(const struct place *place, const char *name, size_t length)
+static bool has_tensor(const struct place *place, struct gguf_string name)
 {
     char full[GGUF_LIST_NAME_BYTES];
 
-    write_name(place, name, length, "", full);
+    write_name(place, name, "", full);
     if (place->has(place->user, full))
         return true;
-    if (has_suffix(name, length))
+    if (has_suffix(name))
         return false;
-    write_name(place, name, length, ".weight", full);
+    write_name(place, name, ".weight", full);
     return place->has(place->user, full);
 }
 
 /* Return true if one of "a|b|…" is there. */
-static bool has_one(const struct place *place, const char *text, size_t length)
+static bool has_one(const struct place *place, struct gguf_string names)
 {
-    const char *at = text, *name;
-    size_t n;
+    struct gguf_string name;
 
-    while (next_name(&at, text + length, '|', &name, &n))
-        if (has_tensor(place, name, n))
+    while (next_name(&names, '|', &name))
+        if (has_tensor(place, name))
             return true;
     return false;
 }
 
-static void set_missing(const struct place *place, const char *text, size_t length,
-                        struct gguf_missing_tensor *missing)
+/* Note that none of "a|b|…" is there, although a tensor of `because` is, which may be empty. */
+static bool set_missing(const struct place *place, struct gguf_string names,
+                        struct gguf_string because, struct gguf_missing_tensor *missing)
 {
-    const char *at = text, *name = text;
-    size_t n = 0;
+    struct gguf_string name;
 
     *missing = (struct gguf_missing_tensor){0};
-    next_name(&at, text + length, '|', &name, &n);
-    write_name(place, name, n, has_suffix(name, n) ? "" : ".weight", missing->name);
-    snprintf(missing->others, sizeof missing->others, "%.*s", (int)(text + length - at), at);
+    next_name(&names, '|', &name);
+    write_name(place, name, has_suffix(name) ? "" : ".weight", missing->name);
+    snprintf(missing->others, sizeof missing->others, "%.*s", (int)names.length_bytes, names.data);
+    if (because.length_bytes > 0)
+        write_name(place, because, has_suffix(because) ? "" : ".weight", missing->because);
+    return false;
 }
 
 /* Check a group: all of its tensors are there, or none. */
 static bool check_group(const struct place *place, const struct term *term,
                         struct gguf_missing_tensor *missing)
 {
-    const char *end = term->text + term->length, *name, *there = NULL, *lacking = NULL;
-    size_t n, n_there = 0, n_lacking = 0;
+    struct gguf_string names = term->text, name, there = {0}, lacking = {0};
 
-    for (const char *at = term->text; next_name(&at, end, ' ', &name, &n);) {
-        const bool is_there = has_one(place, name, n);
+    while (next_name(&names, ' ', &name)) {
+        struct gguf_string *first = has_one(place, name) ? &there : &lacking;
 
-        if (is_there && !there) {
-            there = name;
-            n_there = n;
-        }
-        if (!is_there && !lacking) {
-            lacking = name;
-            n_lacking = n;
-        }
+        if (first->length_bytes == 0)
+            *first = name;
     }
-    if (!lacking || (!there && term->is_optional))
-        return true;
-    set_missing(place, lacking, n_lacking, missing);
-    if (there)
-        write_name(place, there, n_there, has_suffix(there, n_there) ? "" : ".weight",
-                   missing->because);
-    return false;
+    return lacking.length_bytes == 0 || (there.length_bytes == 0 && term->is_optional) ||
+           set_missing(place, lacking, there, missing);
 }
 
 static bool check_list(const struct place *place, const char *list,
                        struct gguf_missing_tensor *missing)
 {
+    bool is_complete = true;
     struct term term;
 
-    while (list && next_term(&list, &term)) {
-        if (term.is_group) {
-            if (!check_group(place, &term, missing))
-                return false;
-        } else if (!term.is_optional && !has_one(place, term.text, term.length)) {
-            set_missing(place, term.text, term.length, missing);
-            return false;
-        }
+    while (is_complete && next_term(&list, &term)) {
+        if (term.is_group)
+            is_complete = check_group(place, &term, missing);
+        else if (!term.is_optional && !has_one(place, term.text))
+            is_complete = set_missing(place, term.text, (struct gguf_string){0}, missing);
     }
-    return true;
+    return is_complete;
+}
+
+static int walk_term(const struct term *term, gguf_list_visitor *visit, void *user)
+{
+    struct gguf_string words = term->text, word, name;
+    int result = 0;
+
+    while (result == 0 && next_name(&words, ' ', &word)) {
+        const uint64_t length = word.length_bytes;
+
+        while (result == 0 && next_name(&word, '|', &name))
+            result = visit(user, name.data, (size_t)name.length_bytes,
+                           !term->is_optional && name.length_bytes == length);
+    }
+    return result;
 }
 
 int gguf_list_walk(const char *list, gguf_list_visitor *visit, void *user)
 {
     struct term term;
+    int result = 0;
 
-    while (list && next_term(&list, &term)) {
-        const char *end = term.text + term.length, *word, *name;
-        size_t n_word, n;
-
-        for (const char *at = term.text; next_name(&at, end, ' ', &word, &n_word);) {
-            for (const char *from = word; next_name(&from, word + n_word, '|', &name, &n);) {
-                const int result = visit(user, name, n, !term.is_optional && n == n_word);
-
-                if (result != 0)
-                    return result;
-            }
-        }
-    }
-    return 0;
+    while (result == 0 && next_term(&list, &term))
+        result = walk_term(&term, visit, user);
+    return result;
 }
 
 /* ---- names of a list ---- */
 
-static bool is_name(const char *name, size_t length, const char *listed, size_t n_listed)
-{
-    return length == n_listed && memcmp(name, listed, length) == 0;
-}
-
 struct search {
-    const char *name;           /* without the layer's prefix */
-    size_t length, base_length; /* and without ".weight" */
+    struct gguf_string name, base; /* without the layer's prefix; and without ".weight" */
 };
 
 static int compare(void *user, const char *listed, size_t length, bool is_required)
 {
     const struct search *search = user;
+    const struct gguf_string other = {listed, length};
 
     (void)is_required;
-    return is_name(search->name, search->length, listed, length) ||
-           (is_name(search->name, search->base_length, listed, length) &&
-            !has_suffix(listed, length));
+    return gguf_string_compare(search->name, other) == 0 ||
+           (gguf_string_compare(search->base, other) == 0 && !has_suffix(other));
 }
 
-static bool list_has(const char *list, const char *name, size_t length)
+static bool list_has(const char *list, struct gguf_string name)
 {
     static const char *const suffixes[] = {".weight", ".scale", ".input_scale"};
-    struct search search = {name, length, length};
+    struct search search = {name, name};
 
-    for (size_t i = 0; i < COUNT(suffixes); i++)
-        if (ends_with(name, search.length, suffixes[i]))
-            search.base_length = search.length - strlen(suffixes[i]);
-    return list && memmem(list, strlen(list), name, search.base_length) && /* saves most walks */
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (gguf_string_ends_with(name, suffixes[i]))
+            search.base.length_bytes = name.length_bytes - strlen(suffixes[i]);
+    return list && /* saves most walks: */
+           memmem(list, strlen(list), name.data, (size_t)search.base.length_bytes) &&
            gguf_list_walk(list, compare, &search) != 0;
 }
 
 /* ---- layers ---- */
 
-enum { N_PARTS = 5 };
-
-struct parts {
-    const char *lists[N_PARTS];
-};
-
-static struct parts parts_of(const struct gguf_architecture *architecture)
-{
-    const struct gguf_tensor_lists *tensors = &architecture->tensors;
-
-    return (struct parts){{tensors->attention, tensors->recurrence, tensors->dense,
-                           tensors->experts, tensors->nextn}};
-}
-
 struct part_search {
     const struct place *place;
-    struct parts parts;
-    const char *layer;
+    const struct gguf_tensor_lists *lists;
     size_t part;
 };
 
 /* Find a tensor that only the list of the part names. */
-static int find_sign(void *user, const char *name, size_t length, bool is_required)
+static int find_sign(void *user, const char *data, size_t length, bool is_required)
 {
     const struct part_search *search = user;
+    const struct gguf_string name = {data, length};
 
     (void)is_required;
-    if (!has_tensor(search->place, name, length))
+    if (!has_tensor(search->place, name))
         return 0;
-    for (size_t i = 0; i < N_PARTS; i++)
-        if (i != search->part && list_has(search->parts.lists[i], name, length))
+    for (size_t i = 0; i < GGUF_N_PARTS; i++)
+        if (i != search->part && list_has(search->lists->parts[i], name))
             return 0;
-    return !list_has(search->layer, name, length);
+    return !list_has(search->lists->layer, name);
 }
 
 static struct place place_of(gguf_tensor_finder *has, const void *user, uint32_t layer)
@@ -252,12 +220,11 @@ static struct place place_of(gguf_tensor_finder *has, const void *user, uint32_t
 
 static unsigned find_parts(const struct gguf_architecture *architecture, const struct place *place)
 {
-    struct part_search search = {
-        .place = place, .parts = parts_of(architecture), .layer = architecture->tensors.layer};
+    struct part_search search = {.place = place, .lists = &architecture->tensors};
     unsigned found = 0;
 
-    for (search.part = 0; search.part < N_PARTS; search.part++)
-        if (gguf_list_walk(search.parts.lists[search.part], find_sign, &search) != 0)
+    for (search.part = 0; search.part < GGUF_N_PARTS; search.part++)
+        if (gguf_list_walk(search.lists->parts[search.part], find_sign, &search) != 0)
             found |= 1u << search.part;
     return found;
 }
@@ -298,15 +265,14 @@ bool gguf_check_layer_tensors(const struct gguf_architecture *architecture, gguf
                               const void *user, uint32_t layer, struct gguf_missing_tensor *missing)
 {
     const struct place place = place_of(has, user, layer);
-    const struct parts all = parts_of(architecture);
     const unsigned parts = find_parts(architecture, &place);
     const char *lacking = lacking_part(architecture, parts);
 
     if ((parts != 0 || architecture->blocks != GGUF_ANY_BLOCKS) &&
         !check_list(&place, architecture->tensors.layer, missing))
         return false;
-    for (size_t i = 0; i < N_PARTS; i++)
-        if ((parts & 1u << i) && !check_list(&place, all.lists[i], missing))
+    for (size_t i = 0; i < GGUF_N_PARTS; i++)
+        if ((parts & 1u << i) && !check_list(&place, architecture->tensors.parts[i], missing))
             return false;
     if (!lacking)
         return true;
@@ -315,30 +281,22 @@ bool gguf_check_layer_tensors(const struct gguf_architecture *architecture, gguf
     return false;
 }
 
-/* Return the part of a name behind "blk.N.", or NULL for other names. */
-static const char *name_in_layer(const char *name)
-{
-    const char *at = name + 4;
-
-    if (strncmp(name, "blk.", 4) != 0)
-        return NULL;
-    at += strspn(at, "0123456789");
-    return *at == '.' ? at + 1 : NULL;
-}
-
 /* Calls `has` for the list of the model, or for the lists of layers, until it returns true. */
 static bool search_lists(const struct gguf_architecture *architecture, const char *name,
-                         bool (*has)(const char *list, const char *name, size_t length))
+                         bool (*has)(const char *list, struct gguf_string name))
 {
-    const struct parts all = parts_of(architecture);
-    const char *in_layer = name_in_layer(name);
+    const struct gguf_tensor_lists *lists = &architecture->tensors;
+    const struct gguf_string full = gguf_string_of(name);
+    struct gguf_string layer, rest;
 
-    if (has(architecture->tensors.model, name, strlen(name)))
+    if (has(lists->model, full))
         return true;
-    for (size_t i = 0; in_layer && i < N_PARTS; i++)
-        if (has(all.lists[i], in_layer, strlen(in_layer)))
+    if (!gguf_tensor_name_split(full, &layer, &rest))
+        return false;
+    for (size_t i = 0; i < GGUF_N_PARTS; i++)
+        if (has(lists->parts[i], rest))
             return true;
-    return in_layer && has(architecture->tensors.layer, in_layer, strlen(in_layer));
+    return has(lists->layer, rest);
 }
 
 bool gguf_lists_have(const struct gguf_architecture *architecture, const char *name)
@@ -346,32 +304,25 @@ bool gguf_lists_have(const struct gguf_architecture *architecture, const char *n
     return search_lists(architecture, name, list_has);
 }
 
-static bool term_has(const struct term *term, const char *name, size_t length)
+static bool term_has(const struct term *term, struct gguf_string name)
 {
-    const char *end = term->text + term->length, *word, *listed;
-    size_t n_word, n;
-
-    for (const char *at = term->text; next_name(&at, end, ' ', &word, &n_word);)
-        for (const char *from = word; next_name(&from, word + n_word, '|', &listed, &n);)
-            if (is_name(name, length, listed, n))
-                return true;
-    return false;
+    return walk_term(term, compare, &(struct search){name, name}) != 0;
 }
 
-static bool list_requires(const char *list, const char *bias, size_t length)
+static bool list_requires(const char *list, struct gguf_string bias)
 {
+    const struct gguf_string weight = {bias.data, bias.length_bytes - strlen(".bias")};
     struct term term;
 
-    while (list && next_term(&list, &term))
-        if (term_has(&term, bias, length) &&
-            (!term.is_optional || term_has(&term, bias, length - strlen(".bias"))))
+    while (next_term(&list, &term))
+        if (term_has(&term, bias) && (!term.is_optional || term_has(&term, weight)))
             return true;
     return false;
 }
 
 bool gguf_lists_require_bias(const struct gguf_architecture *architecture, const char *name)
 {
-    return ends_with(name, strlen(name), ".bias") &&
+    return gguf_string_ends_with(gguf_string_of(name), ".bias") &&
            search_lists(architecture, name, list_requires);
 }
 

@@ -55,7 +55,7 @@ bool run_kind_explain(const struct run_tree *tree, int code, struct run_failure 
     /* A kind that may have a language model's tensors may also fail for a reason of its own. */
     if (names.n_tensors == 0 || !kind->use || (kind->has_language_tensors && code != -ENOTSUP))
         return false;
-    run_fail(failure, -ENOTSUP, "this is %s %s, not a language model: %s", kind->article,
+    run_fail(failure, -ENOTSUP, "this is %s %s, not a language model: %s", gguf_kind_article(kind),
              kind->name, kind->use);
     return true;
 }

@@ -63,7 +63,7 @@ void fs_kind_write(const struct fs_summary *summary, const struct gguf_kind_foun
     fs_summary_text(summary, gguf_kind_at(found->id)->name);
     if (found->tensors != found->id) {
         fs_summary_part(summary, " by its metadata, but the tensors are those of ", NULL);
-        fs_summary_part(summary, tensors->article, NULL);
+        fs_summary_part(summary, gguf_kind_article(tensors), NULL);
         fs_summary_part(summary, " ", "kind_by_tensors");
         fs_summary_text(summary, tensors->name);
     }
