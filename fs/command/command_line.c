@@ -4,7 +4,6 @@
 #include "fs/command/edit_options.h"
 #include "fs/command/options.h"
 #include "fs/command/terminal.h"
-#include "fs/mount/events.h"
 #include "gguf/ambiguous_types.h"
 #include "gguf/legacy/families.h"
 #include "gguf/support/keyed_hash.h"
@@ -108,35 +107,11 @@ static int take_subdir(void *target, const struct gguf_option_use *use)
     return 0;
 }
 
-static int take_notify_fd(void *target, const struct gguf_option_use *use)
-{
-    char *end;
-    const unsigned long descriptor = strtoul(use->value, &end, 10);
-    const bool is_number = *use->value >= '0' && *use->value <= '9' && *end == '\0';
-    const int result =
-        is_number && descriptor <= INT_MAX ? fs_events_set_descriptor((int)descriptor) : -EBADF;
-
-    (void)target;
-    if (result == 0)
-        return 0;
-    fs_print_error("option %s=%s: the descriptor is not open for writing: %s", use->shown,
-                   use->value, strerror(-result));
-    return -EINVAL;
-}
-
 static int take_debug(void *target, const struct gguf_option_use *use)
 {
     struct fs_options *options = target;
 
     options->mount.foreground = true;
-    return take_for_libfuse(target, use);
-}
-
-static int take_auto_unmount(void *target, const struct gguf_option_use *use)
-{
-    struct fs_options *options = target;
-
-    options->mount.auto_unmount = true;
     return take_for_libfuse(target, use);
 }
 
@@ -266,7 +241,6 @@ static const struct gguf_option rows[] = {
     {"-f", NULL, "stay in the foreground", SET(ON, mount.foreground), FOR(MOUNT)},
     {"allow_other", NULL, "let all users read the tree", CALL(take_for_libfuse), FOR(MOUNT)},
     {"allow_root", NULL, "let you and root read the tree", CALL(take_for_libfuse), FOR(MOUNT)},
-    {"auto_unmount", NULL, "unmount when the daemon dies", CALL(take_auto_unmount), FOR(MOUNT)},
     {"timeout", "SECONDS", "unmount a tree that nobody has used for so long",
      SET(UINT32, mount.timeout_seconds), RANGE(1, MOST_SECONDS), FOR(MOUNT)},
     {"nonempty", NULL, "mount over files that are in MOUNTPOINT", SET(ON, mount.nonempty),
@@ -281,8 +255,6 @@ static const struct gguf_option rows[] = {
      FOR(MOUNT)},
     {"subtype", "NAME", "the file system type after \"fuse.\"", CALL(take_for_libfuse),
      FOR(MOUNT)},
-    {"notify_fd", "N", "write 's' or 'f' to this descriptor: mounted, or failed",
-     CALL(take_notify_fd), FOR(MOUNT)},
 
     HEADING("Speed and memory of a mount"),
     {"direct_io", NULL, "do not cache file contents in the kernel", SET(ON, mount.direct_io),
@@ -300,14 +272,14 @@ static const struct gguf_option rows[] = {
     {"-q", NULL, "log errors only", SET(ON, mount.is_quiet), FOR(MOUNT)},
     {"-d", NULL, "print every request; implies -f", CALL(take_debug), FOR(MOUNT)},
 
-    /* Options that mount(8) and fstab(5) pass. */
+    /* Options that mount(8), fstab(5) and users of libfuse pass. The keeper always unmounts. */
     {"ro suid nosuid dev nodev exec noexec async sync dirsync atime noatime default_permissions",
      NULL, NULL, CALL(take_for_libfuse), FOR(MOUNT)},
     {"context fscontext defcontext rootcontext", "LABEL", NULL, CALL(take_for_libfuse),
      FOR(MOUNT)},
     {"defaults auto noauto user nouser users nousers owner noowner group nogroup nofail _netdev "
      "diratime nodiratime relatime norelatime strictatime nostrictatime lazytime nolazytime silent "
-     "loud", NULL, NULL, GGUF_OPTION_NOTHING, FOR(MOUNT)},
+     "loud auto_unmount", NULL, NULL, GGUF_OPTION_NOTHING, FOR(MOUNT)},
     {"comment", "TEXT", NULL, GGUF_OPTION_NOTHING, FOR(MOUNT)},
     {"sloppy", NULL, NULL, GGUF_OPTION_SLOPPY, FOR(MOUNT)},
     {"rw", NULL, NULL, CALL(take_rw), FOR(MOUNT)},

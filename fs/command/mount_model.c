@@ -4,7 +4,6 @@
 #include "fs/command/many_models.h"
 #include "fs/command/model_input.h"
 #include "fs/command/terminal.h"
-#include "fs/mount/events.h"
 #include "fs/mount/serve.h"
 #include "gguf/support/exit_status.h"
 
@@ -120,8 +119,6 @@ int fs_mount_model(const struct fs_options *options)
         status = fs_mount_many(&many);
     else if (status == EX_OK)
         status = mount_one(options, options->n_models > 1 ? list.models : NULL);
-    if (status != EX_OK)
-        fs_report_event(FS_EVENT_FAILED, "");
     fs_many_end(&many, &list);
     return status;
 }

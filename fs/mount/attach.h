@@ -1,10 +1,7 @@
 /* Mounts a FUSE session on a directory. */
 #pragma once
 
-#include "fs/mount/daemon.h"
 #include "fs/mount/mountpoint.h"
-
-#include <stddef.h>
 
 /* How far the kernel reads ahead of a sequential reader; FUSE's default is 128 KiB. */
 #define FS_READ_AHEAD_BYTES (512u << 10)
@@ -12,11 +9,8 @@
 struct fuse_session;
 
 /*
- * Mount a session, which nobody serves yet, on an open directory. On success, descriptors[0] is
- * /dev/fuse, owned by the session, and with auto_unmount descriptors[1] is the socket from which
- * fusermount3 notices the end of the mount. As root, also lets the kernel read FS_READ_AHEAD_BYTES
- * ahead. Leaves "/" as the working directory. Returns an exit status, and prints the error if that
- * is not EX_OK.
+ * Mount a session, which nobody serves yet, on an open directory. As root, also lets the kernel
+ * read FS_READ_AHEAD_BYTES ahead. Leaves "/" as the working directory. Returns an exit status, and
+ * prints the error if that is not EX_OK.
  */
-int fs_attach(struct fuse_session *session, const struct fs_mountpoint *mountpoint,
-              int descriptors[FS_MOUNT_DESCRIPTORS], size_t *n_descriptors);
+int fs_attach(struct fuse_session *session, const struct fs_mountpoint *mountpoint);

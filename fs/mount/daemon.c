@@ -1,7 +1,7 @@
 #include "fs/mount/daemon.h"
 
 #include "fs/mount/descriptors.h"
-#include "fs/mount/events.h"
+#include "fs/mount/log.h"
 #include "fs/mount/sandbox.h"
 
 #include <errno.h>
@@ -19,6 +19,7 @@
 #include <sys/statfs.h>
 #include <sys/wait.h>
 #include <sysexits.h>
+#include <syslog.h>
 #include <unistd.h>
 
 /* Time for the server to end before it is killed. */
@@ -87,46 +88,44 @@ static int next_signal(const struct links *links, int seconds)
 
 /* ---- the server ---- */
 
-static int run_server(const struct fs_daemon *daemon, struct links *links, pid_t keeper)
+static int run_server(struct fs_session *session, struct links *links, pid_t keeper)
 {
     int status, descriptor;
     char byte;
 
     close(links->keeper);
     close(links->signals);
-    fs_events_close(); /* the keeper's */
     /*
      * In the foreground, killing the process that the user started should end everything. In the
      * background, the tree stays readable without a keeper.
      */
-    if (daemon->foreground && (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != keeper))
+    if (session->mount->options->foreground &&
+        (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != keeper))
         return EX_OSERR;
-    status = daemon->prepare(daemon->argument);
-    if (status == EX_OK && daemon->sandbox && !fs_sandbox_enter_server())
+    status = fs_session_prepare(session);
+    if (status == EX_OK && session->mount->options->sandbox && !fs_sandbox_enter_server())
         status = EX_OSERR;
     if (status == EX_OK)
-        status = daemon->load(daemon->argument);
+        status = fs_session_load(session);
     if (status != EX_OK)
         return status;
     if (write(links->server, "", 1) != 1)
         return EX_OSERR;
-    descriptor = fs_receive_descriptor(links->server);
-    if (descriptor < 0)
+    if (!fs_receive_message(links->server, &byte, 1, &descriptor) || descriptor < 0)
         return EX_OSERR; /* the keeper has printed the reason */
-    status = daemon->begin(daemon->argument, descriptor);
+    status = fs_session_begin(session, descriptor);
     if (status != EX_OK)
         return status;
-    /* The keeper logs the mount first. If it has ended, the server serves nevertheless. */
-    if (write(links->server, "", 1) == 1)
-        (void)!read(links->server, &byte, 1);
+    /* If the keeper has ended, the server serves nevertheless. */
+    (void)!write(links->server, "", 1);
     close(links->server);
-    if (!daemon->foreground) {
+    if (!session->mount->options->foreground) {
         leave_terminal(links);
         if (write(links->ready, "", 1) != 1)
             return EX_OSERR;
         close(links->ready);
     }
-    return daemon->serve(daemon->argument);
+    return fs_session_run(session);
 }
 
 /* ---- the keeper ---- */
@@ -171,16 +170,16 @@ static bool clear_mount(const char *mountpoint, bool forced)
  * Return true if a signal that the keeper waits for requests an end. SIGHUP does so when a terminal
  * is closed, which a mount in the background does not have.
  */
-static bool is_end(const struct fs_daemon *daemon, int number)
+static bool is_end(struct fs_session *session, int number)
 {
-    return number != SIGCHLD && !(number == SIGHUP && !daemon->foreground);
+    return number != SIGCHLD && !(number == SIGHUP && !session->mount->options->foreground);
 }
 
 /*
  * Wait until the server has loaded and return true. Return false if it has ended. A signal that
  * requests an end makes the server end, and is stored in *number, which is 0 otherwise.
  */
-static bool wait_for_load(const struct fs_daemon *daemon, const struct links *links, pid_t server,
+static bool wait_for_load(struct fs_session *session, const struct links *links, pid_t server,
                           int *number)
 {
     struct pollfd events[] = {{.fd = links->keeper, .events = POLLIN},
@@ -192,7 +191,7 @@ static bool wait_for_load(const struct fs_daemon *daemon, const struct links *li
         /* After an interrupt there must be no mount, even if it would be ready by now. */
         const int signal_number = events[1].revents ? next_signal(links, 0) : 0;
 
-        if (signal_number > 0 && is_end(daemon, signal_number)) {
+        if (signal_number > 0 && is_end(session, signal_number)) {
             *number = signal_number;
             kill(server, SIGKILL);
             return false;
@@ -203,28 +202,14 @@ static bool wait_for_load(const struct fs_daemon *daemon, const struct links *li
     return false;
 }
 
-/*
- * Once the server has answered INIT, report the mount, before the server can log what it serves.
- * Returns false if the server has ended instead.
- */
-static bool let_serve(const struct fs_daemon *daemon, const struct links *links)
-{
-    char byte;
-
-    if (read(links->keeper, &byte, 1) != 1)
-        return false;
-    fs_report_event(FS_EVENT_MOUNTED, daemon->model);
-    return write(links->keeper, "", 1) == 1;
-}
-
-/* Mount and pass the mount to the server. *is_served is false if the server died. */
-static int hand_over(const struct fs_daemon *daemon, const struct links *links, pid_t server,
+/* Mount and pass /dev/fuse to the server. *is_served is false if the server died. */
+static int hand_over(struct fs_session *session, const struct links *links, pid_t server,
                      bool *is_served)
 {
-    int descriptors[FS_MOUNT_DESCRIPTORS];
-    size_t n_descriptors;
-    int status = daemon->mount(daemon->argument, descriptors, &n_descriptors);
+    int status = fs_session_mount(session);
+    const int descriptor = status == EX_OK ? fuse_session_fd(session->fuse) : -1;
     bool is_sent;
+    char byte;
 
     *is_served = false;
     if (status != EX_OK) {
@@ -232,23 +217,24 @@ static int hand_over(const struct fs_daemon *daemon, const struct links *links, 
         return status;
     }
     /* Set in run_in_background(). In the foreground it belongs to the caller. */
-    if (!daemon->foreground)
+    if (!session->mount->options->foreground)
         prctl(PR_SET_PDEATHSIG, 0);
-    if (daemon->sandbox && !fs_sandbox_enter_keeper(server)) {
+    if (session->mount->options->sandbox && !fs_sandbox_enter_keeper(server)) {
         kill(server, SIGKILL);
         status = EX_OSERR;
     }
-    is_sent = status == EX_OK && fs_send_descriptors(links->keeper, descriptors, n_descriptors);
-    if (is_sent)
-        *is_served = let_serve(daemon, links);
+    is_sent = status == EX_OK && fs_send_message(links->keeper, "", 1, descriptor);
+    if (is_sent && read(links->keeper, &byte, 1) == 1) {
+        *is_served = true;
+        fs_log(LOG_NOTICE, "mounted %s", session->mount->source);
+    }
     /*
-     * The kernel notices the server's death only if nobody else has /dev/fuse open. The numbers
-     * stay in use, because libfuse closes the first of them later.
+     * The kernel notices the server's death only if nobody else has /dev/fuse open. The number
+     * stays in use, because libfuse closes it later.
      */
-    for (size_t i = 0; i < n_descriptors; i++)
-        dup3(links->null, descriptors[i], O_CLOEXEC);
+    dup3(links->null, descriptor, O_CLOEXEC);
     if (!is_sent)
-        clear_mount(daemon->mountpoint, true);
+        clear_mount(session->mountpoint.path, true);
     return status; /* the caller reports a dead server */
 }
 
@@ -260,7 +246,7 @@ struct end {
 };
 
 /* Report the end of a server. Returns its exit status. */
-static int report_end(const struct fs_daemon *daemon, const struct end *end, bool was_served)
+static int report_end(struct fs_session *session, const struct end *end, bool was_served)
 {
     char detail[128] = "unmounted";
 
@@ -274,42 +260,43 @@ static int report_end(const struct fs_daemon *daemon, const struct end *end, boo
                  strsignal(end->signal_number));
     else if (end->was_idle)
         snprintf(detail, sizeof detail, "unmounted: not used for %u seconds (-o timeout)",
-                 daemon->timeout_seconds);
+                 session->mount->options->timeout_seconds);
     if (WIFSIGNALED(end->status) || (was_served && WEXITSTATUS(end->status) != EX_OK))
-        fs_report_event(FS_EVENT_DIED, detail);
+        fs_log(LOG_ERR, "the server %s", detail);
     else if (was_served)
-        fs_report_event(FS_EVENT_ENDED, detail);
+        fs_log(LOG_NOTICE, "%s", detail);
     return WIFSIGNALED(end->status) ? EX_SOFTWARE : WEXITSTATUS(end->status);
 }
 
 /* Unmount if the tree was idle for long enough. Returns the seconds until the next attempt. */
-static int end_if_idle(const struct fs_daemon *daemon, bool *was_idle)
+static int end_if_idle(struct fs_session *session, bool *was_idle)
 {
-    const uint64_t idle_seconds = daemon->idle_seconds(daemon->argument);
+    const uint64_t idle_seconds = fs_activity_idle_seconds(session->server.activity);
 
-    if (idle_seconds < daemon->timeout_seconds)
-        return (int)(daemon->timeout_seconds - idle_seconds);
+    if (idle_seconds < session->mount->options->timeout_seconds)
+        return (int)(session->mount->options->timeout_seconds - idle_seconds);
     /* The kernel knows of open files and working directories. */
-    if (clear_mount(daemon->mountpoint, false))
+    if (clear_mount(session->mountpoint.path, false))
         *was_idle = true;
-    return (int)daemon->timeout_seconds;
+    return (int)session->mount->options->timeout_seconds;
 }
 
 /*
  * Wait for the end of the server and forward signals, which may have reached only the keeper. A
  * server that does not end in time is killed.
  */
-static struct end wait_for_end(const struct fs_daemon *daemon, const struct links *links,
-                               pid_t server)
+static struct end wait_for_end(struct fs_session *session, const struct links *links, pid_t server)
 {
     struct end end = {0};
     unsigned seconds_left = 0; /* 0: no end was requested */
-    int idle_wait = daemon->timeout_seconds > 0 ? (int)daemon->timeout_seconds : -1;
+    int idle_wait = session->mount->options->timeout_seconds > 0
+                        ? (int)session->mount->options->timeout_seconds
+                        : -1;
 
     while (waitpid(server, &end.status, WNOHANG) != server) {
         const int number = next_signal(links, seconds_left > 0 ? 1 : idle_wait);
 
-        if (number > 0 && is_end(daemon, number)) {
+        if (number > 0 && is_end(session, number)) {
             if (seconds_left == 0) {
                 end.signal_number = number;
                 seconds_left = PATIENCE_SECONDS;
@@ -319,41 +306,41 @@ static struct end wait_for_end(const struct fs_daemon *daemon, const struct link
             kill(server, SIGKILL);
             seconds_left = PATIENCE_SECONDS;
         } else if (number == 0 && seconds_left == 0 && idle_wait > 0) {
-            idle_wait = end_if_idle(daemon, &end.was_idle);
+            idle_wait = end_if_idle(session, &end.was_idle);
         }
     }
     return end;
 }
 
 /* Supervise a server from its load to its end. */
-static int keep_server(const struct fs_daemon *daemon, const struct links *links, pid_t server)
+static int keep_server(struct fs_session *session, const struct links *links, pid_t server)
 {
     struct end end = {0};
     int number, status;
     bool is_served;
 
-    if (!wait_for_load(daemon, links, server, &number)) {
+    if (!wait_for_load(session, links, server, &number)) {
         waitpid(server, &end.status, 0);
         if (number > 0)
             kill(getpid(), number); /* blocked: fs_daemon_run() */
-        return number > 0 ? EX_OSERR : report_end(daemon, &end, false);
+        return number > 0 ? EX_OSERR : report_end(session, &end, false);
     }
-    status = hand_over(daemon, links, server, &is_served);
+    status = hand_over(session, links, server, &is_served);
     close(links->keeper);
-    if (status == EX_OK && !daemon->foreground) {
+    if (status == EX_OK && !session->mount->options->foreground) {
         leave_terminal(links);
         close(links->ready);
     }
-    end = wait_for_end(daemon, links, server);
+    end = wait_for_end(session, links, server);
     if (status == EX_OK)
-        status = report_end(daemon, &end, is_served);
-    if (wait_for_answer(daemon->mountpoint) == -ENOTCONN)
-        clear_mount(daemon->mountpoint, true);
+        status = report_end(session, &end, is_served);
+    if (wait_for_answer(session->mountpoint.path) == -ENOTCONN)
+        clear_mount(session->mountpoint.path, true);
     return status;
 }
 
 /* Fork a server and become its keeper. Returns in both processes. */
-static int keep(const struct fs_daemon *daemon, struct links *links, const sigset_t *signals)
+static int keep(struct fs_session *session, struct links *links, const sigset_t *signals)
 {
     const pid_t keeper = getpid();
     int ends[2];
@@ -371,10 +358,10 @@ static int keep(const struct fs_daemon *daemon, struct links *links, const sigse
     links->server = ends[1];
     server = fork();
     if (server == 0)
-        return run_server(daemon, links, keeper);
+        return run_server(session, links, keeper);
     close(links->server);
     if (server > 0)
-        status = keep_server(daemon, links, server);
+        status = keep_server(session, links, server);
     else
         status = fail("cannot start the server");
     close(links->signals);
@@ -405,8 +392,8 @@ static void handle_end_signals(const sigset_t *waited_for, void (*handler)(int n
 }
 
 /* Start a keeper in a session of its own and wait until its server is ready. */
-static int run_in_background(const struct fs_daemon *daemon, struct links *links,
-                             const sigset_t *signals, const sigset_t *before)
+static int run_in_background(struct fs_session *session, struct links *links,
+                             const sigset_t *signals)
 {
     const pid_t caller = getpid();
     int ready[2];
@@ -429,9 +416,7 @@ static int run_in_background(const struct fs_daemon *daemon, struct links *links
         /* Until the tree is ready, interrupting the command should end this process too. */
         if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != caller)
             return EX_OSERR;
-        end = keep(daemon, links, signals);
-        fs_events_close(); /* the process that the user started reports a failure */
-        return end;
+        return keep(session, links, signals);
     }
     close(ready[1]);
     if (keeper < 0) {
@@ -441,7 +426,7 @@ static int run_in_background(const struct fs_daemon *daemon, struct links *links
     /* Once the tree is mounted, the keeper would not notice the death of this process. */
     keeper_of_caller = keeper;
     handle_end_signals(signals, end_with_keeper);
-    sigprocmask(SIG_SETMASK, before, NULL);
+    sigprocmask(SIG_SETMASK, &session->signals, NULL);
     /* The pipe ends when both processes have left the terminal, or have died. */
     while (read(ready[0], &byte, 1) == 1)
         n_ready++;
@@ -450,7 +435,7 @@ static int run_in_background(const struct fs_daemon *daemon, struct links *links
      * Wait for INIT: the kernel answers statfs() when it is done. If the mount is gone already,
      * f_type is the directory's.
      */
-    if (n_ready == 1 && statfs(daemon->mountpoint, &system) == 0 &&
+    if (n_ready == 1 && statfs(session->mountpoint.path, &system) == 0 &&
         system.f_type == FUSE_SUPER_MAGIC) {
         /* A process that dies by a signal has mounted nothing. */
         handle_end_signals(signals, SIG_IGN);
@@ -472,18 +457,18 @@ static int run_in_background(const struct fs_daemon *daemon, struct links *links
     return WEXITSTATUS(end);
 }
 
-int fs_daemon_run(const struct fs_daemon *daemon, sigset_t *before)
+int fs_daemon_run(struct fs_session *session)
 {
     struct links links = {.null = open("/dev/null", O_RDWR | O_CLOEXEC), .ready = -1};
     sigset_t signals;
     int status;
 
     prctl(PR_SET_NAME, "ggufs"); /* in mount.ggufs as well: signals by name reach all mounts */
-    block_signals(&signals, before);
+    block_signals(&signals, &session->signals);
     if (links.null < 0)
         return fail("/dev/null");
-    status = daemon->foreground ? keep(daemon, &links, &signals)
-                                : run_in_background(daemon, &links, &signals, before);
+    status = session->mount->options->foreground ? keep(session, &links, &signals)
+                                                 : run_in_background(session, &links, &signals);
     close(links.null);
     return status;
 }

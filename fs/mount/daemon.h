@@ -6,46 +6,37 @@
  */
 #pragma once
 
-#include "fs/mount/descriptors.h"
+#include "fs/mount/mountpoint.h"
+#include "fs/mount/opener.h"
+#include "fs/mount/serve.h"
+#include "fs/mount/server.h"
 
 #include <signal.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-/* Descriptors that the keeper passes to the server: /dev/fuse, and others that must stay open. */
-#define FS_MOUNT_DESCRIPTORS FS_MOST_DESCRIPTORS
-
-struct fs_daemon {
-    const char *model, *mountpoint; /* absolute paths */
-    bool foreground;
-    bool sandbox;
-    unsigned timeout_seconds; /* unmount when unused for so long; 0: never */
-
-    /* Each returns an exit status, and prints the error to stderr if that is not EX_OK. */
-
-    /* Runs in the server before it is confined. */
-    int (*prepare)(void *argument);
-    /* Runs in the server, confined, before anything is mounted. */
-    int (*load)(void *argument);
-    /*
-     * Runs in the keeper once the server has loaded. Mounts, and stores the descriptors that the
-     * caller must close; the first is /dev/fuse. *n_descriptors is at least 1.
-     */
-    int (*mount)(void *argument, int descriptors[FS_MOUNT_DESCRIPTORS], size_t *n_descriptors);
-    /*
-     * Runs in the server: answers the kernel's INIT. Takes ownership of the descriptor. Signals are
-     * blocked when it is called.
-     */
-    int (*begin)(void *argument, int fuse_descriptor);
-    /* Runs in the server until the file system is unmounted. */
-    int (*serve)(void *argument);
-
-    /* Runs in the keeper. Returns the seconds since the last use of the tree. */
-    uint64_t (*idle_seconds)(void *argument);
-
-    void *argument; /* passed to all of them */
+struct fs_session {
+    const struct fs_mount *mount;
+    struct fs_mountpoint mountpoint;
+    struct fuse_session *fuse;
+    struct fs_server server;
+    struct fs_opener opener; /* of many models */
+    sigset_t signals;        /* the mask of the caller, to serve with */
 };
+
+/* What the processes do; each returns an exit status, and prints the error if it is not EX_OK. */
+
+/* Runs in the server before it is confined. */
+int fs_session_prepare(struct fs_session *session);
+/* Runs in the server, confined, before anything is mounted. */
+int fs_session_load(struct fs_session *session);
+/* Runs in the keeper once the server has loaded: mounts. */
+int fs_session_mount(struct fs_session *session);
+/*
+ * Runs in the server: answers the kernel's INIT. Takes ownership of /dev/fuse. Signals are blocked
+ * when it is called.
+ */
+int fs_session_begin(struct fs_session *session, int fuse_descriptor);
+/* Runs in the server until the file system is unmounted. */
+int fs_session_run(struct fs_session *session);
 
 /*
  * Start the processes and return in each of them, with its exit status: in the process that the
@@ -53,7 +44,7 @@ struct fs_daemon {
  * keeper, which in the foreground is the caller, when the mount is gone. Prints errors to stderr.
  * Call it while there is a single thread.
  *
- * Signals are blocked on return; *before is the earlier mask. A signal that ended the command
- * before it had mounted is still pending: restoring *before ends the process by that signal.
+ * Signals are blocked on return; session->signals is the earlier mask. A signal that ended the
+ * command before it had mounted is still pending: restoring the mask ends the process by it.
  */
-int fs_daemon_run(const struct fs_daemon *daemon, sigset_t *before);
+int fs_daemon_run(struct fs_session *session);

@@ -12,7 +12,6 @@ struct fs_mount_options {
     bool single_threaded;
     bool sandbox;
     bool nonempty;
-    bool auto_unmount;
     bool direct_io;
     bool keep_cache;      /* the kernel may keep file contents from one open to the next */
     unsigned max_read;    /* bytes; 0: the kernel's default */

@@ -8,18 +8,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
-
-/* Symbolic links followed as the last component of a path. */
-#define MAX_LINKS 8
 
 /* Print which FUSE file system is mounted on the directory, if one is. */
 static bool report_mount(const char *path)
@@ -41,90 +36,38 @@ static bool report_mount(const char *path)
 /* Return 1 if the directory is empty, 0 if not, or a negative errno. */
 static int is_empty(int descriptor)
 {
-    const int listed = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *directory = listed < 0 ? NULL : fdopendir(listed);
-    const struct dirent *entry;
-    int result = 1;
+    struct dirent **entries;
+    const int n = scandirat(descriptor, ".", &entries, NULL, NULL);
 
-    if (!directory) {
-        const int error = errno;
-
-        if (listed >= 0)
-            close(listed);
-        return -error;
-    }
-    while ((entry = readdir(directory))) {
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            result = 0;
-    }
-    closedir(directory);
-    return result;
+    if (n < 0)
+        return -errno;
+    for (int i = 0; i < n; i++)
+        free(entries[i]);
+    free(entries);
+    return n <= 2; /* "." and ".." */
 }
 
 /*
- * Return the target of an open symbolic link, relative to where `path` is, or NULL with errno set.
- * The caller frees it.
- */
-static char *read_link(const char *path, int descriptor)
-{
-    char target[PATH_MAX], *folder, *joined = NULL;
-    const ssize_t length = readlinkat(descriptor, "", target, sizeof target - 1);
-
-    if (length < 0)
-        return NULL;
-    target[length] = '\0';
-    if (target[0] == '/')
-        return strdup(target);
-    folder = strdup(path);
-    if (folder && asprintf(&joined, "%s/%s", dirname(folder), target) < 0)
-        joined = NULL;
-    free(folder);
-    return joined;
-}
-
-/*
- * Open the directory at `path`. Returns an O_PATH descriptor, or a negative errno: -EPERM for
- * another user's link.
+ * Open the directory at `path`. Returns an O_PATH descriptor, or a negative errno. The path has no
+ * slash at its end and is not opened as a directory: either would trigger an automount.
  */
 static int open_directory(const char *path)
 {
-    /* A slash at the end of "dir/" would hide that "dir" is a link. */
     size_t length = strlen(path);
-    char *current = strdup(path);
-    int result = -ELOOP;
+    char *bare = strdup(path);
+    struct stat status;
+    int descriptor;
 
-    while (current && length > 1 && current[length - 1] == '/')
-        current[--length] = '\0';
-    for (int i = 0; current && i < MAX_LINKS; i++) {
-        const int descriptor = open(current, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-        struct stat status;
-        char *target;
-
-        if (descriptor < 0 || fstat(descriptor, &status) != 0) {
-            result = -errno;
-        } else if (!S_ISLNK(status.st_mode)) {
-            free(current);
-            if (S_ISDIR(status.st_mode))
-                return descriptor;
-            close(descriptor);
-            return -ENOTDIR;
-        } else if (status.st_uid != geteuid() && status.st_uid != 0) {
-            result = -EPERM;
-        } else {
-            target = read_link(current, descriptor);
-            close(descriptor);
-            free(current);
-            current = target;
-            continue;
-        }
-        if (descriptor >= 0)
-            close(descriptor);
-        free(current);
-        return result;
-    }
-    result = current ? result : -errno;
-    free(current);
-    return result;
+    while (bare && length > 1 && bare[length - 1] == '/')
+        bare[--length] = '\0';
+    descriptor = bare ? open(bare, O_PATH | O_CLOEXEC) : -1;
+    free(bare);
+    if (descriptor < 0 || fstat(descriptor, &status) != 0)
+        return -errno;
+    if (S_ISDIR(status.st_mode))
+        return descriptor;
+    close(descriptor);
+    return -ENOTDIR;
 }
 
 /* Return the absolute path of an open directory, or NULL with errno set. The caller frees it. */
@@ -154,11 +97,6 @@ static int refuse(const char *path, int error)
         fs_complain(path, "fusermount3 -u",
                     "a dead mount is in the way (\"%s\": its daemon is gone); clear it first",
                     strerror(ENOTCONN));
-        break;
-    case EPERM:
-        fs_complain(path, NULL,
-                    "the mount point is a symbolic link that belongs to another user; name the "
-                    "directory itself");
         break;
     case EMFILE:
         fs_complain(
@@ -247,7 +185,7 @@ int fs_mountpoint_open(const char *path, const struct fs_mount_options *options,
         return refuse(path, -descriptor);
     status = open_existing(path, options, descriptor, mountpoint);
     if (status == EX_OK)
-        status = fs_requirements_check(options->auto_unmount);
+        status = fs_requirements_check();
     if (status != EX_OK) {
         fs_mountpoint_remove(mountpoint);
         fs_mountpoint_close(mountpoint);
@@ -259,26 +197,6 @@ void fs_mountpoint_remove(const struct fs_mountpoint *mountpoint)
 {
     if (mountpoint->is_made && mountpoint->path)
         rmdir(mountpoint->path);
-}
-
-int fs_mountpoint_verify_or_unmount(const struct fs_mountpoint *mountpoint)
-{
-    char *path = path_of(mountpoint->descriptor);
-    int status = EX_OSERR;
-
-    if (!path) {
-        fs_complain(mountpoint->path, NULL, "/proc/self/fd: %s", strerror(errno));
-    } else if (strcmp(path, mountpoint->path) == 0) {
-        status = EX_OK;
-    } else if (umount2(path, UMOUNT_NOFOLLOW | MNT_DETACH) == 0) {
-        fs_complain(mountpoint->path, NULL,
-                    "somebody moved the mount point to %s meanwhile; nothing is mounted", path);
-    } else {
-        fs_complain(path, "fusermount3 -u",
-                    "somebody moved the mount point here meanwhile; a dead mount is left");
-    }
-    free(path);
-    return status;
 }
 
 void fs_mountpoint_close_descriptor(struct fs_mountpoint *mountpoint)

@@ -13,23 +13,15 @@ struct fs_mountpoint {
 
 /*
  * Open the mount point and check it and the system. The directory is looked up once, so nobody who
- * can write to its parent can replace it afterwards. A symbolic link as the last component is
- * followed only if it belongs to the caller or to root. A missing directory is made; its parent
- * must exist. Returns EX_OK, after which fs_mountpoint_close() must be called; or prints the error
- * and a remedy to stderr and returns the exit status (sysexits.h).
+ * can write to its parent can replace it afterwards. A missing directory is made; its parent must
+ * exist. Returns EX_OK, after which fs_mountpoint_close() must be called; or prints the error and a
+ * remedy to stderr and returns the exit status (sysexits.h).
  */
 int fs_mountpoint_open(const char *path, const struct fs_mount_options *options,
                        struct fs_mountpoint *mountpoint);
 
 /* After a failure, remove the directory if fs_mountpoint_open() made it and it is empty. */
 void fs_mountpoint_remove(const struct fs_mountpoint *mountpoint);
-
-/*
- * Call this once the mount is made: from then on the kernel lets nobody rename the directory. If it
- * was renamed before, unmount it, print that, and return an exit status other than EX_OK: another
- * directory may have the path, and the user could not find the mount.
- */
-int fs_mountpoint_verify_or_unmount(const struct fs_mountpoint *mountpoint);
 
 /*
  * Close the descriptor. While a process holds the directory under a mount open, the disk that it is

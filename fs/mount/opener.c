@@ -140,7 +140,7 @@ static bool reply(int socket, struct root *roots, enum request request, const ch
             answer.result = descriptor = write_folder(&folder);
         gguf_folder_free(&folder);
     }
-    is_sent = fs_send_message(socket, &answer, sizeof answer, &descriptor, descriptor >= 0);
+    is_sent = fs_send_message(socket, &answer, sizeof answer, descriptor);
     if (descriptor >= 0)
         close(descriptor);
     return is_sent;
@@ -285,7 +285,7 @@ static _Noreturn void run(int socket, const char *const *paths, const char *moun
         dup2(null, i);
     if (answer.result == 0 && sandbox && !fs_sandbox_enter_opener())
         answer.result = -EPERM;
-    if (!fs_send_message(socket, &answer, sizeof answer, NULL, 0) || answer.result < 0)
+    if (!fs_send_message(socket, &answer, sizeof answer, -1) || answer.result < 0)
         _exit(EX_OSERR);
     serve(socket, roots);
 }

@@ -5,14 +5,19 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <syslog.h>
+
+_Static_assert(FS_MAX_TEXT_BYTES == 256 << 20, "a message says so");
+
+/* Causes that are no file: they follow the files in are_logged. */
+enum { OF_MEMORY, OF_LENGTH, N_OTHER_CAUSES };
 
 int fs_read_failures_begin(struct fs_read_failures *failures, const struct fs_tree *tree,
                            _Atomic uint64_t *n)
 {
     *failures = (struct fs_read_failures){.tree = tree, .n = n};
-    failures->are_logged = calloc(tree->model->n_files + 1, sizeof *failures->are_logged);
+    failures->are_logged =
+        calloc(tree->model->n_files + N_OTHER_CAUSES, sizeof *failures->are_logged);
     return failures->are_logged ? 0 : -ENOMEM;
 }
 
@@ -22,13 +27,15 @@ void fs_read_failures_end(struct fs_read_failures *failures)
     failures->are_logged = NULL;
 }
 
+static const char disk_fails[] = "its disk or file system reports an error";
+
 /* Return what is wrong with a file, or NULL. */
 static const char *find_cause(const struct gguf_file *file)
 {
     struct gguf_file_status status;
 
     if (file->source.kind->get_status(&file->source, &status) < 0)
-        return "its disk or file system reports an error";
+        return disk_fails;
     if (status.size_bytes < file->source.size_bytes)
         return "it is shorter than when it was mounted; the missing bytes cannot be read";
     if (gguf_file_check(file, file->source.size_bytes) == -ESTALE)
@@ -36,12 +43,13 @@ static const char *find_cause(const struct gguf_file *file)
     return NULL;
 }
 
-static void log_file(struct fs_read_failures *failures, uint32_t file_index, const char *cause,
-                     fs_node_index node)
+/* Log a cause for a file of the model unless are_logged[index] says that it has been. */
+static void log_once(struct fs_read_failures *failures, uint32_t index, uint32_t file_index,
+                     fs_node_index node, const char *cause)
 {
     char path[FS_PATH_BYTES];
 
-    if (atomic_exchange(&failures->are_logged[file_index], true))
+    if (atomic_exchange(&failures->are_logged[index], true))
         return;
     fs_node_path(failures->tree, node, path);
     fs_log(LOG_ERR, "%s: %s (noticed at %s)", failures->tree->model->files[file_index].source.path,
@@ -61,35 +69,26 @@ static void log_files(struct fs_read_failures *failures, fs_node_index node)
 
         is_found |= is_growing || cause;
         if (cause)
-            log_file(failures, i, cause, node);
+            log_once(failures, i, i, node, cause);
     }
     if (!is_found)
-        log_file(failures, model->named_file, "its disk or file system reports an error", node);
-}
-
-static void log_length(struct fs_read_failures *failures, fs_node_index node)
-{
-    const struct gguf_model *model = failures->tree->model;
-    char path[FS_PATH_BYTES];
-
-    fs_node_path(failures->tree, node, path);
-    fs_log(LOG_ERR, "%s: %s has over %u MiB of text and cannot be opened",
-           model->files[model->named_file].source.path, path, (unsigned)(FS_MAX_TEXT_BYTES >> 20));
+        log_once(failures, model->named_file, model->named_file, node, disk_fails);
 }
 
 void fs_report_read_failure(struct fs_read_failures *failures, fs_node_index node, int code)
 {
-    const struct gguf_model *model = failures->tree->model;
+    const uint32_t n_files = failures->tree->model->n_files;
+    const uint32_t named = failures->tree->model->named_file;
 
     if (code != -EINTR)
         atomic_fetch_add(failures->n, 1);
-    if (model->n_files == 0) /* a text, which memory is too short for */
+    if (n_files == 0) /* a text, which memory is too short for */
         return;
     if (code == -EIO || code == -ESTALE)
         log_files(failures, node);
-    else if (code == -ENOMEM && !atomic_exchange(&failures->is_memory_logged, true))
-        fs_log(LOG_ERR, "%s: reading fails: %s", model->files[model->named_file].source.path,
-               strerror(ENOMEM));
-    else if (code == -EFBIG && !atomic_exchange(&failures->is_length_logged, true))
-        log_length(failures, node);
+    else if (code == -ENOMEM)
+        log_once(failures, n_files + OF_MEMORY, named, node, "reading fails: memory is too short");
+    else if (code == -EFBIG)
+        log_once(failures, n_files + OF_LENGTH, named, node,
+                 "a file with over 256 MiB of text cannot be opened");
 }

@@ -11,9 +11,8 @@
 
 struct fs_read_failures {
     const struct fs_tree *tree;
-    atomic_bool *are_logged; /* for each file of the model; owned */
-    atomic_bool is_memory_logged, is_length_logged;
-    _Atomic uint64_t *n; /* failed requests, without those that a signal interrupted */
+    atomic_bool *are_logged; /* for each file of the model and other cause; owned */
+    _Atomic uint64_t *n;     /* failed requests, without those that a signal interrupted */
 };
 
 /* Start to count in *n. Returns 0 or -ENOMEM. */

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/capability.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,14 +106,14 @@ static int check_rights(void)
     return EX_OK;
 }
 
-int fs_requirements_check(bool auto_unmount)
+int fs_requirements_check(void)
 {
     int status = check_device();
 
     if (status == EX_OK)
         status = check_rights();
     /* Root mounts without fusermount3. */
-    if (status == EX_OK && (geteuid() != 0 || auto_unmount) && !has_fusermount()) {
+    if (status == EX_OK && geteuid() != 0 && !has_fusermount()) {
         fprintf(stderr, "ggufs: fusermount3 is missing, which mounts for you; install it: "
                         "apt-get install fuse3\n");
         status = EX_UNAVAILABLE;

@@ -1,14 +1,11 @@
 /* The requirements of a mount on the system, and on the container that the process runs in. */
 #pragma once
 
-#include <stdbool.h>
-
 /*
- * Check that FUSE can be used: its device, the rights to mount, and fusermount3(1) if it is needed.
- * `auto_unmount` needs it for root, too. Returns an exit status, and prints what is missing if that
- * is not EX_OK.
+ * Check that FUSE can be used: its device, the rights to mount and, for users other than root,
+ * fusermount3(1). Returns an exit status, and prints what is missing if that is not EX_OK.
  */
-int fs_requirements_check(bool auto_unmount);
+int fs_requirements_check(void);
 
 /* Print what may have kept the kernel from mounting, by the errno of the refusal. */
 void fs_requirements_explain_refusal(int error);

@@ -2,11 +2,9 @@
 
 #include "fs/mount/attach.h"
 #include "fs/mount/daemon.h"
-#include "fs/mount/events.h"
+#include "fs/mount/descriptors.h"
 #include "fs/mount/log.h"
-#include "fs/mount/opener.h"
 #include "fs/mount/requests.h"
-#include "fs/mount/server.h"
 #include "fs/mount/session_io.h"
 #include "fs/tree/identity.h"
 
@@ -22,16 +20,6 @@
 #include <syslog.h>
 #include <unistd.h>
 
-/* Argument of the functions that fs_daemon_run() calls. */
-struct session {
-    const struct fs_mount *mount;
-    struct fs_mountpoint mountpoint;
-    struct fuse_session *fuse;
-    struct fs_server server;
-    struct fs_opener opener; /* of many models */
-    sigset_t signals;        /* the signal mask to serve with */
-};
-
 static int out_of_memory(void)
 {
     fprintf(stderr, "ggufs: %s\n", strerror(ENOMEM));
@@ -40,44 +28,36 @@ static int out_of_memory(void)
 
 /* ---- options ---- */
 
-static int add_option(struct fuse_args *args, const char *option)
-{
-    char *escaped = NULL;
-    int result;
-
-    if (option[0] == '-')
-        return fuse_opt_add_arg(args, option);
-    result = fuse_opt_add_opt_escaped(&escaped, option);
-    if (result == 0)
-        result = fuse_opt_add_arg(args, "-o");
-    if (result == 0)
-        result = fuse_opt_add_arg(args, escaped);
-    free(escaped);
-    return result;
-}
-
 /* Make the arguments for libfuse. The user's options override those before. Returns 0 or -1. */
 static int make_arguments(const char *source, const struct fs_mount_options *options,
                           struct fuse_args *args)
 {
-    char max_read[32], *name;
+    char max_read[32] = "ro", *name, *list = NULL;
     int result = fuse_opt_add_arg(args, "ggufs");
 
-    snprintf(max_read, sizeof max_read, "max_read=%u", options->max_read);
+    if (options->max_read > 0)
+        snprintf(max_read, sizeof max_read, "max_read=%u", options->max_read);
     if (asprintf(&name, "fsname=%s", source) < 0)
         return -1;
-    if (result == 0)
-        result = add_option(args, "default_permissions");
-    if (result == 0)
-        result = add_option(args, "subtype=ggufs");
-    if (result == 0 && options->max_read > 0)
-        result = add_option(args, max_read);
-    if (result == 0)
-        result = add_option(args, name);
+    for (size_t i = 0; result == 0 && i < 4; i++)
+        result = fuse_opt_add_opt_escaped(
+            &list,
+            (const char *const[]){"default_permissions", "subtype=ggufs", max_read, name}[i]);
     free(name);
-    for (size_t i = 0; result == 0 && i < options->fuse.n_texts; i++)
-        result = add_option(args, options->fuse.texts[i]);
-    return result == 0 ? add_option(args, "ro") : result;
+    for (size_t i = 0; result == 0 && i < options->fuse.n_texts; i++) {
+        const char *option = options->fuse.texts[i];
+
+        result = option[0] == '-' ? fuse_opt_add_arg(args, option)
+                                  : fuse_opt_add_opt_escaped(&list, option);
+    }
+    if (result == 0)
+        result = fuse_opt_add_opt(&list, "ro");
+    if (result == 0)
+        result = fuse_opt_add_arg(args, "-o");
+    if (result == 0)
+        result = fuse_opt_add_arg(args, list);
+    free(list);
+    return result;
 }
 
 /* Return true if the options let other users see the tree. */
@@ -92,7 +72,7 @@ static bool allow_others(const struct gguf_texts *options)
 }
 
 /* A mount made with sudo belongs to root, and the person who made it cannot see it. */
-static void warn_of_sudo(const struct session *session)
+static void warn_of_sudo(const struct fs_session *session)
 {
     const char *user = getenv("SUDO_USER");
 
@@ -116,10 +96,8 @@ static void raise_descriptor_limit(void)
     }
 }
 
-static int prepare_server(void *argument)
+int fs_session_prepare(struct fs_session *session)
 {
-    struct session *session = argument;
-
     fs_mountpoint_close_descriptor(&session->mountpoint);
     fs_log_begin();
     if (!session->mount->models)
@@ -165,7 +143,7 @@ static int find_root(struct fs_shown *shown, const char *subdir)
 static int show_one(void *argument, struct fs_tree *tree, uint32_t id, uint32_t generation,
                     struct timespec modified)
 {
-    struct session *session = argument;
+    struct fs_session *session = argument;
     struct fs_shown *shown = calloc(1, sizeof *shown);
     int result;
 
@@ -186,7 +164,7 @@ static void hide_one(struct fs_tree *tree)
     free(tree->user);
 }
 
-static int make_set(struct session *session)
+static int make_set(struct fs_session *session)
 {
     const struct fs_set_calls calls = {.models = session->mount->models,
                                        .access = &session->opener.access,
@@ -201,9 +179,8 @@ static int make_set(struct session *session)
 
 /* ---- serving ---- */
 
-static int load_tree(void *argument)
+int fs_session_load(struct fs_session *session)
 {
-    struct session *session = argument;
     const struct fs_mount_options *options = session->mount->options;
     struct fs_server *server = &session->server;
     struct fs_tree *tree;
@@ -241,10 +218,8 @@ static int loop_with_threads(struct fuse_session *session, const struct fs_mount
     return result;
 }
 
-static int begin_session(void *argument, int fuse_descriptor)
+int fs_session_begin(struct fs_session *session, int fuse_descriptor)
 {
-    struct session *session = argument;
-
     if (fs_session_serve(session->fuse, fuse_descriptor) != 0 ||
         fs_session_answer_init(session->fuse) != 0)
         return EX_OSERR;
@@ -252,9 +227,8 @@ static int begin_session(void *argument, int fuse_descriptor)
 }
 
 /* Being unmounted or ended by a signal is not a failure. */
-static int serve_requests(void *argument)
+int fs_session_run(struct fs_session *session)
 {
-    struct session *session = argument;
     const struct fs_mount_options *options = session->mount->options;
     int result;
 
@@ -277,23 +251,15 @@ static int serve_requests(void *argument)
 
 /* ---- its parents ---- */
 
-static int attach(void *argument, int descriptors[FS_MOUNT_DESCRIPTORS], size_t *n_descriptors)
+int fs_session_mount(struct fs_session *session)
 {
-    struct session *session = argument;
-    const int status = fs_attach(session->fuse, &session->mountpoint, descriptors, n_descriptors);
+    const int status = fs_attach(session->fuse, &session->mountpoint);
 
     if (status == EX_OK)
         warn_of_sudo(session);
     fs_mountpoint_close_descriptor(&session->mountpoint);
     fs_log_begin();
     return status;
-}
-
-static uint64_t get_idle_seconds(void *argument)
-{
-    const struct session *session = argument;
-
-    return fs_activity_idle_seconds(session->server.activity);
 }
 
 static void log_of_libfuse(enum fuse_log_level level, const char *format, va_list args)
@@ -309,7 +275,7 @@ static void log_of_libfuse(enum fuse_log_level level, const char *format, va_lis
 }
 
 /* Returns an exit status in each process. */
-static int run(struct session *session)
+static int run(struct fs_session *session)
 {
     const struct fs_mount_options *options = session->mount->options;
     int status = fs_log_open(&(struct fs_log_settings){.kind = options->log,
@@ -317,45 +283,27 @@ static int run(struct session *session)
                                                        .is_quiet = options->is_quiet,
                                                        .mountpoint = session->mountpoint.path});
 
-    if (status != EX_OK)
-        return status;
-    return fs_daemon_run(
-        &(struct fs_daemon){
-            .model = session->mount->source,
-            .mountpoint = session->mountpoint.path,
-            .foreground = options->foreground,
-            .sandbox = options->sandbox,
-            .prepare = prepare_server,
-            .load = load_tree,
-            .mount = attach,
-            .begin = begin_session,
-            .serve = serve_requests,
-            .timeout_seconds = options->timeout_seconds,
-            .idle_seconds = get_idle_seconds,
-            .argument = session,
-        },
-        &session->signals);
+    return status == EX_OK ? fs_daemon_run(session) : status;
 }
 
 int fs_serve(const struct fs_mount *mount)
 {
     const struct fs_mount_options *options = mount->options;
     struct fuse_args arguments = FUSE_ARGS_INIT(0, NULL);
-    struct session session = {.mount = mount,
-                              .server = {.uid = options->uid,
-                                         .gid = options->gid,
-                                         .mode_mask = S_IFMT | (0777 & ~options->umask),
-                                         .max_read = options->max_read,
-                                         .direct_io = options->direct_io,
-                                         .keep_cache = options->keep_cache,
-                                         .timeout_seconds = options->timeout_seconds,
-                                         .activity = fs_activity_map()}};
+    struct fs_session session = {.mount = mount,
+                                 .server = {.uid = options->uid,
+                                            .gid = options->gid,
+                                            .mode_mask = S_IFMT | (0777 & ~options->umask),
+                                            .max_read = options->max_read,
+                                            .direct_io = options->direct_io,
+                                            .keep_cache = options->keep_cache,
+                                            .timeout_seconds = options->timeout_seconds,
+                                            .activity = fs_activity_map()}};
     int status;
 
     sigprocmask(SIG_BLOCK, NULL, &session.signals);
     if (!session.server.activity || make_arguments(mount->source, options, &arguments) < 0 ||
-        fs_close_inherited(mount->files, mount->extras, mount->n_extras, fs_events_descriptor()) <
-            0) {
+        fs_close_inherited(mount->files, mount->extras, mount->n_extras) < 0) {
         fuse_opt_free_args(&arguments);
         return out_of_memory();
     }

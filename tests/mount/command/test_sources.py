@@ -55,7 +55,7 @@ COVERED_BY = {
     "fs/mount/file_requests.c": "test_read",
     "fs/mount/log.c": "test_logs",
     "fs/mount/mount_table.c": "test_status/test_strange_names",
-    "fs/mount/mountpoint.c": "test_mountpoint/test_swapped",
+    "fs/mount/mountpoint.c": "test_mountpoint/test_dangling",
     "fs/mount/opener.c": "test_many/test_a_folder_that_becomes_a_link",
     "fs/mount/read_failures.c": "test_faults",
     "fs/mount/requests.c": "test_read",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The life of a mount: mount points that are made, -o timeout, subdir and notify_fd."""
+"""The life of a mount: mount points that are made, -o timeout and subdir."""
 
 import os
 import shlex
@@ -210,50 +210,3 @@ class TestSubdir(LifeTestCase):
             self.assert_status(EX_NOINPUT, result)
             self.assertIn(f"ggufs: {path}: option -o subdir: ", result.err)
             self.assertIsNone(mounting.mount_entry(self.mountpoint))
-
-
-class TestNotify(LifeTestCase):
-    def run_with_pipe(self, *arguments):
-        """Return the exit status and all that is written to the descriptor."""
-        read_end, write_end = os.pipe()
-        with os.fdopen(read_end, "rb") as pipe:
-            process = subprocess.Popen([mounting.BINARY, *mounting.MOUNT_OPTIONS, "-o",
-                                        f"notify_fd={write_end}", *arguments],
-                                       pass_fds=[write_end], stderr=subprocess.DEVNULL)
-            os.close(write_end)
-            self.addCleanup(process.wait)
-            self.addCleanup(mounting.kill_all, self.mountpoint)
-            return process, pipe.read()
-
-    def test_success(self):
-        for options in ([], ["-f"], ["-s"]):
-            process, said = self.run_with_pipe(*options, self.model, self.mountpoint)
-            self.assertEqual(b"s", said)
-            self.assert_serves(self.mountpoint)
-            mounting.unmount(self.mountpoint)
-            self.assertEqual(EX_OK, process.wait(mounting.DEADLINE))
-
-    def test_failure(self):
-        broken = self.write("broken.gguf", b"GGUF\3\0\0\0")
-        for options in ([], ["-f"]):
-            for words in ([self.path("missing"), self.mountpoint], [broken, self.mountpoint],
-                          [self.model, self.model]):
-                process, said = self.run_with_pipe(*options, *words)
-                self.assertEqual(b"f", said, words)
-                self.assertNotEqual(EX_OK, process.wait(mounting.DEADLINE))
-
-    def test_a_reader_that_has_gone(self):
-        read_end, write_end = os.pipe()
-        os.close(read_end)
-        with os.fdopen(write_end, "wb"):
-            self.mount_in_background("-o", f"notify_fd={write_end}", self.model, self.mountpoint,
-                                     pass_fds=[write_end])
-        self.assert_serves(self.mountpoint)
-
-    def test_wrong_descriptors(self):
-        with open(self.model, "rb") as file:
-            for number in (file.fileno(), 999):
-                result = self.run_ggufs("-o", f"notify_fd={number}", self.model, self.mountpoint,
-                                        pass_fds=[file.fileno()])
-                self.assert_status(EX_USAGE, result)
-                self.assertIn(f"notify_fd={number}: the descriptor is not open for writing", result.err)
