@@ -7,19 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Return the key <architecture>.<name> if its value is an integer above 0, else NULL. */
+/* Return the architecture's key if its value is an integer above 0, else NULL. */
 static const struct gguf_key *find_count(const struct gguf_model *model, const char *name)
 {
-    const struct gguf_key *architecture = gguf_find_key(model, "general.architecture");
-    const struct gguf_key *key;
-    char full_name[200];
+    const struct gguf_key *key = gguf_find_arch_key(model, name);
 
-    if (!architecture || architecture->value.type != GGUF_STRING ||
-        architecture->value.string.length_bytes > 100)
-        return NULL;
-    snprintf(full_name, sizeof full_name, "%.*s.%s", (int)architecture->value.string.length_bytes,
-             architecture->value.string.data, name);
-    key = gguf_find_key(model, full_name);
     return key && gguf_value_is_integer(&key->value) && key->value.i64 > 0 ? key : NULL;
 }
 
@@ -49,13 +41,12 @@ static uint64_t count_layers(const struct gguf_model *model)
 
 /* Warn if the number of heads does not divide the rows of a projection of the first layer. */
 static void check_rows(const struct gguf_model *model, const struct gguf_key *heads,
-                       const char *tensor, struct gguf_report *report)
+                       const char *name, struct gguf_report *report)
 {
-    for (uint64_t i = 0; heads && i < model->n_tensors; i++) {
-        if (gguf_string_equals(gguf_name_of(&model->tensors[i]), tensor) &&
-            model->tensors[i].ne[1] % heads->value.u64 != 0)
-            warn(heads, report, "does not divide the rows of", tensor, model->tensors[i].ne[1]);
-    }
+    const struct gguf_tensor *tensor = gguf_tensor_named(model, name);
+
+    if (heads && tensor && tensor->ne[1] % heads->value.u64 != 0)
+        warn(heads, report, "does not divide the rows of", name, tensor->ne[1]);
 }
 
 void gguf_check_shape_keys(const struct gguf_model *model, struct gguf_report *report)
@@ -105,89 +96,57 @@ const char *gguf_wrong_type(const char *name, const struct gguf_value *value, bo
                : names[expected];
 }
 
-/* A model and its architecture. */
-struct listed {
-    const struct gguf_model *model;
-    char architecture[64];
-};
-
-static bool has_key(const void *user, const char *key)
+static bool has_key(const void *model, const char *key)
 {
-    const struct listed *listed = user;
-    char name[sizeof listed->architecture + GGUF_KEY_NAME_BYTES];
-
-    snprintf(name, sizeof name, "%s.%s", listed->architecture, key);
-    return gguf_find_key(listed->model, key[0] == '/' ? key + 1 : name);
+    return key[0] == '/' ? gguf_find_key(model, key + 1) : gguf_find_arch_key(model, key);
 }
 
-static bool has_embeddings(const struct gguf_model *model)
+/* Warn of a listed key, which is written without "ARCHITECTURE.", of another type or length. */
+static void check_type(const struct gguf_key *key, const char *name, const struct gguf_key *blocks,
+                       struct gguf_report *report)
 {
-    for (uint64_t i = 0; i < model->n_tensors; i++) {
-        if (gguf_string_equals(gguf_name_of(&model->tensors[i]), "token_embd.weight"))
-            return true;
-    }
-    return false;
-}
+    const char *type = gguf_wrong_type(name, &key->value, false);
 
-/* Warn of listed keys of other types. */
-static void check_types(const struct listed *listed, const struct gguf_architecture *row,
-                        struct gguf_report *report)
-{
-    const struct gguf_key *blocks = find_count(listed->model, "block_count");
-    const size_t start = strlen(listed->architecture) + 1;
-
-    for (uint64_t i = 0; i < listed->model->n_keys; i++) {
-        const struct gguf_key *key = &listed->model->keys[i];
-        char name[GGUF_KEY_NAME_BYTES];
-        const char *type;
-
-        if (!gguf_string_starts_with(key->name, listed->architecture) ||
-            key->name.length_bytes <= start || key->name.length_bytes - start >= sizeof name ||
-            key->name.data[start - 1] != '.')
-            continue;
-        snprintf(name, sizeof name, "%.*s", (int)(key->name.length_bytes - start),
-                 key->name.data + start);
-        type = gguf_key_rule(row, name, NULL) == GGUF_KEY_UNUSED
-                   ? NULL
-                   : gguf_wrong_type(name, &key->value, false);
-        if (type)
-            gguf_warning(report, GGUF_RULE_NEEDED_KEYS, gguf_key_place(key),
-                         "its type is %s, it must be %s", gguf_value_type_name(key->value.type),
-                         type);
-        else if (blocks && key->value.type == GGUF_ARRAY && gguf_key_may_be_array(name) &&
-                 gguf_key_rule(row, name, NULL) != GGUF_KEY_UNUSED &&
-                 strcmp(name, "rope.dimension_sections") != 0 &&
-                 key->value.array.n_elements != blocks->value.u64)
-            gguf_warning(report, GGUF_RULE_SHAPE_KEYS, gguf_key_place(key),
-                         "its length is %" PRIu64 ", it must be the block_count, %" PRIu64,
-                         key->value.array.n_elements, blocks->value.u64);
-    }
+    if (type)
+        gguf_warning(report, GGUF_RULE_NEEDED_KEYS, gguf_key_place(key),
+                     "its type is %s, it must be %s", gguf_value_type_name(key->value.type), type);
+    else if (blocks && key->value.type == GGUF_ARRAY && gguf_key_may_be_array(name) &&
+             strcmp(name, "rope.dimension_sections") != 0 &&
+             key->value.array.n_elements != blocks->value.u64)
+        gguf_warning(report, GGUF_RULE_SHAPE_KEYS, gguf_key_place(key),
+                     "its length is %" PRIu64 ", it must be the block_count, %" PRIu64,
+                     key->value.array.n_elements, blocks->value.u64);
 }
 
 void gguf_check_needed_keys(const struct gguf_model *model, struct gguf_report *report)
 {
-    const struct gguf_key *key = gguf_find_key(model, "general.architecture");
-    struct listed listed = {.model = model};
+    const struct gguf_key *blocks = find_count(model, "block_count");
     const struct gguf_architecture *row;
+    char architecture[64], name[GGUF_KEY_NAME_BYTES];
     const char *missing;
     size_t length;
-    bool is_whole;
 
-    if (!key || key->value.type != GGUF_STRING ||
-        key->value.string.length_bytes >= sizeof listed.architecture || !has_embeddings(model))
+    gguf_get_text(model, "general.architecture", architecture, sizeof architecture - 1);
+    row = gguf_architecture_find(architecture);
+    if (!row || !gguf_tensor_named(model, "token_embd.weight"))
         return;
-    snprintf(listed.architecture, sizeof listed.architecture, "%.*s",
-             (int)key->value.string.length_bytes, key->value.string.data);
-    row = gguf_architecture_find(listed.architecture);
-    if (!row)
+    strcat(architecture, ".");
+    for (uint64_t i = 0; i < model->n_keys; i++) {
+        const struct gguf_string key = model->keys[i].name;
+        const size_t start = strlen(architecture);
+
+        if (!gguf_string_starts_with(key, architecture) || key.length_bytes - start >= sizeof name)
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)(key.length_bytes - start), key.data + start);
+        if (gguf_key_rule(row, name, NULL) != GGUF_KEY_UNUSED)
+            check_type(&model->keys[i], name, blocks, report);
+    }
+    if (gguf_check_keys(row, has_key, model, &missing, &length))
         return;
-    check_types(&listed, row, report);
-    if (gguf_check_keys(row, has_key, &listed, &missing, &length))
-        return;
-    is_whole = missing[0] == '/';
-    gguf_warning(report, GGUF_RULE_NEEDED_KEYS, GGUF_NO_PLACE, "there is no key \"%s%s%.*s\"",
-                 is_whole ? "" : listed.architecture, is_whole ? "" : ".", (int)(length - is_whole),
-                 missing + is_whole);
+    if (missing[0] == '/')
+        architecture[0] = '\0';
+    gguf_warning(report, GGUF_RULE_NEEDED_KEYS, GGUF_NO_PLACE, "there is no key \"%s%.*s\"",
+                 architecture, (int)length - (missing[0] == '/'), missing + (missing[0] == '/'));
 }
 
 #define TOKENS "tokenizer.ggml.tokens"

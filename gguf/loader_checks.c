@@ -26,19 +26,11 @@ struct checked {
     uint64_t n_layers; /* block_count; 0 if it is missing */
 };
 
-static const struct gguf_key *find_own_key(const struct checked *checked, const char *key)
-{
-    char name[sizeof checked->name + GGUF_KEY_NAME_BYTES];
-
-    snprintf(name, sizeof name, "%s.%s", checked->name, key);
-    return gguf_find_key(checked->model, name);
-}
-
 /* Return the value of a key for a layer, or `missing` without a positive integer. */
 static uint64_t number_at(const struct checked *checked, const char *name, uint64_t layer,
                           uint64_t missing)
 {
-    const struct gguf_key *key = find_own_key(checked, name);
+    const struct gguf_key *key = gguf_find_arch_key(checked->model, name);
     struct gguf_value value;
 
     if (!key)
@@ -59,22 +51,12 @@ static bool has_tensor(const void *user, const char *name)
     return find(user, name);
 }
 
-static void copy_text(const struct gguf_model *model, const char *key, char *out, size_t room)
-{
-    const struct gguf_key *found = gguf_find_key(model, key);
-
-    out[0] = '\0';
-    if (found && found->value.type == GGUF_STRING && found->value.string.length_bytes < room)
-        snprintf(out, room, "%.*s", (int)found->value.string.length_bytes,
-                 found->value.string.data);
-}
-
 /* Returns false if out of memory, which is reported. */
 static bool begin(struct checked *checked, const struct gguf_model *model,
                   struct gguf_report *report)
 {
     *checked = (struct checked){.model = model, .report = report};
-    copy_text(model, "general.architecture", checked->name, sizeof checked->name);
+    gguf_get_text(model, "general.architecture", checked->name, sizeof checked->name);
     checked->row = gguf_architecture_find(checked->name);
     checked->n_layers = number_at(checked, "block_count", 0, 0);
     checked->by_name = gguf_tensors_by_name(model);
@@ -193,8 +175,8 @@ static void check_layer_shapes(const struct checked *checked, uint64_t layer, ui
     const uint64_t n_kv = number_at(checked, "attention.head_count_kv", layer, n_head);
     const uint64_t n_key =
         number_at(checked, "attention.key_length", layer, n_head > 0 ? n_embd / n_head : 0);
-    const bool has_one_size = !find_own_key(checked, "attention.key_length_swa") &&
-                              !find_own_key(checked, "attention.key_length_mla");
+    const bool has_one_size = !gguf_find_arch_key(checked->model, "attention.key_length_swa") &&
+                              !gguf_find_arch_key(checked->model, "attention.key_length_mla");
 
     for (size_t i = 0; i < COUNT(rows); i++)
         check_dim(checked, find_in_layer(checked, layer, rows[i].name), rows[i].dim, n_embd,
@@ -344,16 +326,16 @@ static void check_experts(const struct checked *checked)
     const uint64_t n_groups_used = number_at(checked, "expert_group_used_count", 0, 0);
 
     if (n_experts > 0 ? n_used == 0 || n_used > n_experts : n_used > 0)
-        refuse_key(checked, find_own_key(checked, "expert_used_count"),
+        refuse_key(checked, gguf_find_arch_key(checked->model, "expert_used_count"),
                    "it must be 1 to expert_count");
     if (n_groups > 0 && n_groups >= n_experts)
-        refuse_key(checked, find_own_key(checked, "expert_group_count"),
+        refuse_key(checked, gguf_find_arch_key(checked->model, "expert_group_count"),
                    "it must be below expert_count");
     else if (n_groups > 1 && n_experts % n_groups != 0)
-        refuse_key(checked, find_own_key(checked, "expert_group_count"),
+        refuse_key(checked, gguf_find_arch_key(checked->model, "expert_group_count"),
                    "it must divide expert_count");
     else if (n_groups > 1 && (n_groups_used == 0 || n_groups_used >= n_groups))
-        refuse_key(checked, find_own_key(checked, "expert_group_used_count"),
+        refuse_key(checked, gguf_find_arch_key(checked->model, "expert_group_used_count"),
                    "it must be 1 to expert_group_count - 1");
 }
 
@@ -361,7 +343,7 @@ static void check_experts(const struct checked *checked)
 static void check_rotation(const struct checked *checked)
 {
     static const char *const names[] = {"llama", "deci", "falcon", "llama-embed"};
-    const struct gguf_key *key = find_own_key(checked, "rope.dimension_count");
+    const struct gguf_key *key = gguf_find_arch_key(checked->model, "rope.dimension_count");
     const uint64_t n_head = number_at(checked, "attention.head_count", 0, 0);
     const uint64_t n_embd = number_at(checked, "embedding_length", 0, 0);
     const uint64_t n_key =
@@ -384,7 +366,8 @@ static void check_keys(const struct checked *checked)
                  {"split.tensors.count", GGUF_INT32, "its type must be int32"}};
 
     if (checked->n_layers == 0 || checked->n_layers > MAX_LAYERS)
-        refuse_key(checked, find_own_key(checked, "block_count"), "it must be 1 to 512");
+        refuse_key(checked, gguf_find_arch_key(checked->model, "block_count"),
+                   "it must be 1 to 512");
     check_experts(checked);
     check_fused_experts(checked);
     check_rotation(checked);
@@ -449,8 +432,8 @@ static void check_vocabulary(const struct checked *checked)
     char kind[24], word[sizeof kind + 2], pre[64];
     bool is_pairs;
 
-    copy_text(checked->model, "tokenizer.ggml.model", kind, sizeof kind);
-    copy_text(checked->model, "tokenizer.ggml.pre", pre, sizeof pre);
+    gguf_get_text(checked->model, "tokenizer.ggml.model", kind, sizeof kind);
+    gguf_get_text(checked->model, "tokenizer.ggml.pre", pre, sizeof pre);
     snprintf(word, sizeof word, " %s ", kind);
     is_pairs = strcmp(kind, "gpt2") == 0 || strcmp(kind, "gemma4") == 0;
     if (!model)

@@ -162,11 +162,30 @@ uint64_t gguf_arch_number(const struct gguf_model *model, const char *name, uint
     return gguf_value_is_integer(&value) ? value.u64 : 0;
 }
 
+void gguf_get_text(const struct gguf_model *model, const char *key, char *text, size_t room)
+{
+    const struct gguf_key *found = gguf_find_key(model, key);
+
+    text[0] = '\0';
+    if (found && found->value.type == GGUF_STRING && found->value.string.length_bytes < room)
+        snprintf(text, room, "%.*s", (int)found->value.string.length_bytes,
+                 found->value.string.data);
+}
+
 const struct gguf_key *gguf_find_key_group(const struct gguf_model *model, const char *prefix)
 {
     for (uint64_t i = 0; i < model->n_keys; i++) {
         if (gguf_string_starts_with(model->keys[i].name, prefix))
             return &model->keys[i];
+    }
+    return NULL;
+}
+
+const struct gguf_tensor *gguf_tensor_named(const struct gguf_model *model, const char *name)
+{
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        if (gguf_string_equals(gguf_name_of(&model->tensors[i]), name))
+            return &model->tensors[i];
     }
     return NULL;
 }

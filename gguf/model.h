@@ -228,8 +228,14 @@ const struct gguf_key *gguf_find_arch_key(const struct gguf_model *model, const 
 /* Return its integer, or 0; of an array, the element of a layer. */
 uint64_t gguf_arch_number(const struct gguf_model *model, const char *name, uint64_t layer);
 
+/* Copy the text of a key; "" if the key is missing, no string, or longer than the room. */
+void gguf_get_text(const struct gguf_model *model, const char *key, char *text, size_t room);
+
 /* Return the first key whose name begins with `prefix`, or NULL. */
 const struct gguf_key *gguf_find_key_group(const struct gguf_model *model, const char *prefix);
+
+/* Return the tensor of that name in GGUF files, or NULL. Looks at all of them. */
+const struct gguf_tensor *gguf_tensor_named(const struct gguf_model *model, const char *name);
 
 /*
  * Return pointers to the model's tensors, sorted by name, or NULL if out of memory. Tensors of one

@@ -55,8 +55,8 @@ static uint64_t count_kv_heads(const struct gguf_model *model,
 {
     const uint32_t width = reading->by_role[GGUF_ROLE_WIDTH];
     const uint32_t n_heads = reading->by_role[GGUF_ROLE_HEADS];
-    const struct gguf_tensor *keys = gguf_tensor_named_today(model, "blk.0.attn_k.weight");
-    const struct gguf_tensor *all = gguf_tensor_named_today(model, "blk.0.attn_qkv.weight");
+    const struct gguf_tensor *keys = gguf_tensor_named(model, "blk.0.attn_k.weight");
+    const struct gguf_tensor *all = gguf_tensor_named(model, "blk.0.attn_qkv.weight");
     uint64_t n_rows = 0;
 
     if (keys)
@@ -71,7 +71,7 @@ static uint64_t count_kv_heads(const struct gguf_model *model,
 /* Add the keys that follow from the shapes of tensors. */
 static void add_shapes(struct gguf_key_adder *adder, const struct gguf_old_reading *reading)
 {
-    const struct gguf_tensor *up = gguf_tensor_named_today(adder->model, "blk.0.ffn_up.weight");
+    const struct gguf_tensor *up = gguf_tensor_named(adder->model, "blk.0.ffn_up.weight");
     const uint64_t n_kv_heads = count_kv_heads(adder->model, reading);
 
     if (up)

@@ -214,14 +214,3 @@ int gguf_old_tensors_name(struct gguf_model *model, const struct gguf_name_rule 
         return 0;
     return check_complete(rules, counts, n_layers, n_more, model->n_tensors, report);
 }
-
-const struct gguf_tensor *gguf_tensor_named_today(const struct gguf_model *model, const char *name)
-{
-    for (uint64_t i = 0; i < model->n_tensors; i++) {
-        const struct gguf_tensor *tensor = &model->tensors[i];
-
-        if (gguf_string_equals(gguf_name_of(tensor), name))
-            return tensor;
-    }
-    return NULL;
-}

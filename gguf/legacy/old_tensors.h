@@ -43,6 +43,3 @@ int gguf_old_tensors_name(struct gguf_model *model, const struct gguf_name_rule 
  */
 int gguf_old_tensors_make_name(struct gguf_model *model, const char *pattern, uint32_t layer,
                                struct gguf_string *name);
-
-/* Return the tensor with that name in GGUF, or NULL. */
-const struct gguf_tensor *gguf_tensor_named_today(const struct gguf_model *model, const char *name);

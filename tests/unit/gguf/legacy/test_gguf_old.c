@@ -361,7 +361,7 @@ Test(gguf_old, rwkv_architectures)
         cr_expect_eq(number_of(model, key), OLD_FILE_FORWARD_ROWS);
         cr_expect_eq(number_of(model, "general.file_type"), 9u);
         cr_expect_eq(model->tensors[0].type, dequant_type_by_id(7));
-        cr_expect_not_null(gguf_tensor_named_today(model, "blk.1.time_mix_key.weight"));
+        cr_expect_not_null(gguf_tensor_named(model, "blk.1.time_mix_key.weight"));
         gguf_close(model);
         free(bytes.data);
     }
