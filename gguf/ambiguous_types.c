@@ -30,35 +30,27 @@ static struct description describe(const struct dequant_type *type)
     return description;
 }
 
-/* Write the descriptions of the candidates of the id that are in `mask`. */
-static void list_candidates(uint32_t id, unsigned mask, char text[LIST_BYTES])
-{
-    const struct dequant_type *type;
-    size_t length = 0;
-
-    text[0] = '\0';
-    for (size_t i = 0; (type = dequant_candidate_at(id, i)) && length < LIST_BYTES; i++) {
-        if (mask >> i & 1)
-            length += (size_t)snprintf(text + length, LIST_BYTES - length, "%s%s",
-                                       length > 0 ? ", " : "", describe(type).text);
-    }
-}
-
-/* Write the options that choose the candidates in `mask`. */
-static void list_options(uint32_t id, unsigned mask, char text[LIST_BYTES])
+/* Write the descriptions of the candidates of the id in `mask`, or the options that choose them. */
+static void list_candidates(uint32_t id, unsigned mask, bool as_options, char text[LIST_BYTES])
 {
     const struct dequant_type *type;
     bool is_old = false;
     size_t length = 0;
 
+    text[0] = '\0';
     for (size_t i = 0; (type = dequant_candidate_at(id, i)) && length < LIST_BYTES; i++) {
         if (!(mask >> i & 1))
             continue;
-        length += (size_t)snprintf(text + length, LIST_BYTES - length, "%s-o type=%" PRIu32 ":%s",
-                                   length > 0 ? " or " : "", id, type->name);
-        is_old = is_old || type->until;
+        if (as_options)
+            length +=
+                (size_t)snprintf(text + length, LIST_BYTES - length, "%s-o type=%" PRIu32 ":%s",
+                                 length > 0 ? " or " : "", id, type->name);
+        else
+            length += (size_t)snprintf(text + length, LIST_BYTES - length, "%s%s",
+                                       length > 0 ? ", " : "", describe(type).text);
+        is_old |= type->until != NULL;
     }
-    if (is_old && length < LIST_BYTES)
+    if (as_options && is_old && length < LIST_BYTES)
         snprintf(text + length, LIST_BYTES - length, " or -o ik=old");
 }
 
@@ -257,7 +249,7 @@ static void report_choice(const struct ambiguous_id *id, bool is_stated, struct 
     const char *plural = id->n_tensors == 1 ? "" : "s", *verb = id->n_tensors == 1 ? "s" : "";
     char names[LIST_BYTES], options[LIST_BYTES];
 
-    list_candidates(id->id, id->fit ? id->fit : id->all, names);
+    list_candidates(id->id, id->fit ? id->fit : id->all, false, names);
     if (is_stated && (fits || !id->fit))
         return;
     if (is_stated) {
@@ -271,7 +263,7 @@ static void report_choice(const struct ambiguous_id *id, bool is_stated, struct 
                      " tensor%s fit%s none of %s; assuming %s",
                      id->id, id->n_tensors, plural, verb, names, type->name);
     } else if (!is_single(id->fit)) {
-        list_options(id->id, id->fit & (id->fit - 1), options);
+        list_candidates(id->id, id->fit & (id->fit - 1), true, options);
         gguf_warning(report, GGUF_RULE_SHARED_TYPE, GGUF_NO_PLACE,
                      "type %" PRIu32 " is ambiguous: its %" PRIu64
                      " tensor%s fit%s %s; assuming %s; if the values look wrong, use %s",
@@ -354,7 +346,7 @@ int gguf_add_type_choice(struct gguf_open_options *options, const char *text,
                           "no known type has the id %lu", id);
     type = dequant_candidate_by_name((uint32_t)id, end + 1);
     if (!type) {
-        list_candidates((uint32_t)id, UINT32_MAX, names);
+        list_candidates((uint32_t)id, UINT32_MAX, false, names);
         return gguf_error(report, GGUF_RULE_SHARED_TYPE, -EINVAL, GGUF_NO_PLACE,
                           "type %lu can be: %s", id, names);
     }

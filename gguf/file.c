@@ -15,19 +15,15 @@ struct gguf_changes {
     atomic_uint generation;
 };
 
-/* The first one that fits is used; the last one fits every path. */
-static const struct gguf_source_kind *const kinds[] = {&gguf_growing_file, &gguf_read_file,
-                                                       &gguf_mapped_file};
+static const struct gguf_source_kind *const kinds[] = {[GGUF_ACCESS_MAPPED] = &gguf_mapped_file,
+                                                       [GGUF_ACCESS_READ] = &gguf_read_file,
+                                                       [GGUF_ACCESS_GROWING] = &gguf_growing_file};
 
 int gguf_file_open(const char *path, enum gguf_access access,
                    const struct gguf_store_access *opener, struct gguf_file *file,
                    struct gguf_report *report)
 {
-    size_t i = 0;
-
-    while (i + 1 < sizeof kinds / sizeof *kinds && !kinds[i]->fits(path, access))
-        i++;
-    return gguf_file_open_as(kinds[i], (void *)(uintptr_t)opener, path, file, report);
+    return gguf_file_open_as(kinds[access], (void *)(uintptr_t)opener, path, file, report);
 }
 
 int gguf_file_open_as(const struct gguf_source_kind *kind, void *state, const char *path,

@@ -21,7 +21,7 @@ struct gguf_file {
 };
 
 /*
- * Open the file at `path` as the first kind of source that fits. `opener` opens it (see
+ * Open the file at `path` as the kind of source for the access. `opener` opens it (see
  * gguf/stores/model_list.h) and may be NULL: by a system call. On success gguf_file_close() must be
  * called. On failure `report` has the reason.
  */

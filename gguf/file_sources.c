@@ -118,18 +118,6 @@ static uint64_t count_hole_bytes(const struct gguf_source *source, uint64_t offs
     return count;
 }
 
-static bool is_read_file(const char *path, enum gguf_access access)
-{
-    (void)path;
-    return access == GGUF_ACCESS_READ;
-}
-
-static bool is_growing_file(const char *path, enum gguf_access access)
-{
-    (void)path;
-    return access == GGUF_ACCESS_GROWING;
-}
-
 const struct gguf_source_kind gguf_mapped_file = {
     .open = open_mapped,
     .close = close_file,
@@ -139,7 +127,6 @@ const struct gguf_source_kind gguf_mapped_file = {
 };
 
 const struct gguf_source_kind gguf_read_file = {
-    .fits = is_read_file,
     .open = open_read,
     .close = close_file,
     .read = read_file,
@@ -148,7 +135,6 @@ const struct gguf_source_kind gguf_read_file = {
 };
 
 const struct gguf_source_kind gguf_growing_file = {
-    .fits = is_growing_file,
     .open = open_read,
     .close = close_file,
     .read = read_file,

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 /* Models in a ZIP file that are listed, if it has several. */
 #define MAX_LISTED 16
@@ -60,28 +61,22 @@ void gguf_note_range(const struct gguf_open_options *options, struct gguf_report
 
 /* ---- models in archives ---- */
 
+/* A member that may be a model. */
 struct candidate {
-    struct gguf_zip_member member;
-    uint64_t offset;    /* of its data, if it is stored */
-    char tar_name[101]; /* in a tar archive: the name */
+    struct gguf_zip_member member; /* of a tar archive, too */
+    uint64_t offset;               /* of its data, if it is stored */
 };
 
+/* Models that were found in an archive. */
 struct search {
-    const char *archive; /* "ZIP file" */
-    struct candidate list[MAX_LISTED];
-    uint64_t n;                    /* may exceed MAX_LISTED */
-    struct gguf_string first_name; /* of the first member of any kind */
-    bool is_checkpoint;            /* a member has the name that torch.save() gives */
+    const struct gguf_source *source;
+    struct gguf_report *report;
+    struct candidate first;
+    struct gguf_quoted name; /* of the first */
+    uint64_t n;
 };
 
-static bool has_name_of_model(struct gguf_string name)
-{
-    static const char ending[] = ".gguf";
-
-    return name.length_bytes > sizeof ending - 1 && gguf_string_ends_with(name, ending);
-}
-
-/* Returns 1, 0 if the bytes are not the start of a model, or a negative errno. */
+/* Returns 1, 0 if the member's bytes are not the start of a model, or a negative errno. */
 static int has_start_of_model(const struct gguf_source *source, const struct candidate *candidate)
 {
     uint8_t bytes[GGUF_START_BYTES];
@@ -91,50 +86,30 @@ static int has_start_of_model(const struct gguf_source *source, const struct can
 
     if (start.n_bytes > start.file_bytes)
         start.n_bytes = (size_t)start.file_bytes;
+    if (start.n_bytes == 0)
+        return 0;
     result = gguf_source_read(source, candidate->offset, start.n_bytes, bytes);
     return result < 0 ? result : gguf_find_format(&start) != NULL;
 }
 
 /* Packed data cannot be recognized, so the name decides. Returns as has_start_of_model(). */
-static int is_model(const struct gguf_source *source, struct candidate *candidate,
-                    struct gguf_report *report)
+static int is_model(const struct search *search, struct candidate *candidate)
 {
     const struct gguf_zip_member *member = &candidate->member;
     int result;
 
     if (member->packing != GGUF_ZIP_STORED)
-        return has_name_of_model(member->name);
+        return member->name.length_bytes > strlen(".gguf") &&
+               gguf_string_ends_with(member->name, ".gguf");
     if (member->size_bytes == 0)
         return 0;
-    result = gguf_zip_find_data(source, member, &candidate->offset, report);
+    result = gguf_zip_find_data(search->source, member, &candidate->offset, search->report);
     if (result < 0)
         return result;
-    result = has_start_of_model(source, candidate);
+    result = has_start_of_model(search->source, candidate);
     if (result < 0)
-        gguf_error(report, GGUF_RULE_READ, result, gguf_at(candidate->offset), "ZIP member %s: %s",
-                   gguf_quote(member->name).text, strerror(-result));
-    return result;
-}
-
-static int search_all(const struct gguf_source *source, struct gguf_zip *zip, struct search *search,
-                      struct gguf_report *report)
-{
-    struct candidate candidate;
-    int result;
-
-    while ((result = gguf_zip_next(zip, &candidate.member, report)) > 0) {
-        const struct gguf_string name = candidate.member.name;
-
-        if (!search->first_name.data)
-            search->first_name = name;
-        search->is_checkpoint = search->is_checkpoint || gguf_string_ends_with(name, "data.pkl");
-        result = is_model(source, &candidate, report);
-        if (result < 0)
-            return result;
-        if (result > 0 && search->n < MAX_LISTED)
-            search->list[search->n] = candidate;
-        search->n += result > 0;
-    }
+        gguf_error(search->report, GGUF_RULE_READ, result, gguf_at(candidate->offset),
+                   "ZIP member %s: %s", gguf_quote(member->name).text, strerror(-result));
     return result;
 }
 
@@ -143,67 +118,95 @@ static const char *adjective_of(const struct candidate *candidate)
     return candidate->member.packing == GGUF_ZIP_ENCRYPTED ? "encrypted" : "compressed";
 }
 
-static int refuse_several(const struct search *search, struct gguf_report *report)
+static void note_model(const struct search *search, const struct candidate *candidate,
+                       const char *name)
 {
-    const int result =
-        gguf_error(report, GGUF_RULE_SEVERAL_MODELS, -EINVAL, GGUF_NO_PLACE,
-                   "holds %" PRIu64 " models in a %s; choose one with -o offset=BYTES,size="
-                   "BYTES",
-                   search->n, search->archive);
-
-    for (uint64_t i = 0; i < search->n && i < MAX_LISTED; i++) {
-        const struct candidate *candidate = &search->list[i];
-
-        if (candidate->member.packing == GGUF_ZIP_STORED)
-            gguf_note(report, GGUF_RULE_SEVERAL_MODELS, GGUF_NO_PLACE,
-                      "%s: -o offset=%" PRIu64 ",size=%" PRIu64,
-                      gguf_quote(candidate->member.name).text, candidate->offset,
-                      candidate->member.size_bytes);
-        else
-            gguf_note(report, GGUF_RULE_SEVERAL_MODELS, GGUF_NO_PLACE,
-                      "%s: %s, so it must be unpacked first (unzip)",
-                      gguf_quote(candidate->member.name).text, adjective_of(candidate));
-    }
-    return result;
+    if (candidate->member.packing == GGUF_ZIP_STORED)
+        gguf_note(search->report, GGUF_RULE_SEVERAL_MODELS, GGUF_NO_PLACE,
+                  "%s: -o offset=%" PRIu64 ",size=%" PRIu64, name, candidate->offset,
+                  candidate->member.size_bytes);
+    else
+        gguf_note(search->report, GGUF_RULE_SEVERAL_MODELS, GGUF_NO_PLACE,
+                  "%s: %s, so it must be unpacked first (unzip)", name, adjective_of(candidate));
 }
 
-static int choose(struct gguf_file *file, const struct gguf_zip *zip, const struct search *search,
-                  struct gguf_report *report)
+/* Add a model. If there are several, notes list them. */
+static void add_model(struct search *search, const struct candidate *candidate)
 {
-    const struct candidate *only = &search->list[0];
+    const struct gguf_quoted name = gguf_quote(candidate->member.name);
 
-    if (search->is_checkpoint && search->n == 0)
-        return gguf_error(report, GGUF_RULE_NOT_CONVERTED, -EINVAL, GGUF_NO_PLACE,
-                          "is a PyTorch file, not GGUF; llama.cpp's convert_hf_to_gguf.py makes a "
-                          "GGUF file of the folder of its checkpoint");
-    if (search->n == 0)
-        return gguf_error(
-            report, GGUF_RULE_NOT_A_MODEL, -EINVAL, GGUF_NO_PLACE,
-            "is or ends with a ZIP file of %" PRIu64 " member%s without a model; the first is %s",
-            zip->n_members, zip->n_members == 1 ? "" : "s", gguf_quote(search->first_name).text);
+    if (search->n == 0) {
+        search->first = *candidate;
+        search->name = name;
+    } else if (search->n < MAX_LISTED) {
+        if (search->n == 1)
+            note_model(search, &search->first, search->name.text);
+        note_model(search, candidate, name.text);
+    }
+    search->n++;
+}
+
+/* Make the only model that was found the range of the file. Returns 1 or a negative errno. */
+static int take_only(struct gguf_file *file, const struct search *search, const char *archive)
+{
+    const struct candidate *only = &search->first;
+    int result;
+
     if (search->n > 1)
-        return refuse_several(search, report);
+        return gguf_error(search->report, GGUF_RULE_SEVERAL_MODELS, -EINVAL, GGUF_NO_PLACE,
+                          "holds %" PRIu64 " models in a %s; choose one with -o "
+                          "offset=BYTES,size=BYTES",
+                          search->n, archive);
     if (only->member.packing != GGUF_ZIP_STORED)
-        return gguf_error(report, GGUF_RULE_PACKED, -EINVAL, gguf_at(only->member.entry_offset),
+        return gguf_error(search->report, GGUF_RULE_PACKED, -EINVAL,
+                          gguf_at(only->member.entry_offset),
                           "ZIP member %s is %s, so it cannot be read in place; unpack it first "
                           "(unzip)",
-                          gguf_quote(only->member.name).text, adjective_of(only));
-    return set_range(file, only->offset, only->offset + only->member.size_bytes, report);
+                          search->name.text, adjective_of(only));
+    result = set_range(file, only->offset, only->offset + only->member.size_bytes, search->report);
+    return result < 0 ? result : 1;
+}
+
+/* Find the models in a ZIP file, and refuse one without. Returns 0 or a negative errno. */
+static int search_zip(struct gguf_zip *zip, struct search *search)
+{
+    struct candidate candidate;
+    struct gguf_string first_name = {0};
+    bool is_checkpoint = false; /* a member has the name that torch.save() gives */
+    int result;
+
+    while ((result = gguf_zip_next(zip, &candidate.member, search->report)) > 0) {
+        if (!first_name.data)
+            first_name = candidate.member.name;
+        is_checkpoint |= gguf_string_ends_with(candidate.member.name, "data.pkl");
+        result = is_model(search, &candidate);
+        if (result < 0)
+            return result;
+        if (result > 0)
+            add_model(search, &candidate);
+    }
+    if (result < 0 || search->n > 0)
+        return result;
+    if (is_checkpoint)
+        return gguf_error(search->report, GGUF_RULE_NOT_CONVERTED, -EINVAL, GGUF_NO_PLACE,
+                          "is a PyTorch file, not GGUF; llama.cpp's convert_hf_to_gguf.py makes a "
+                          "GGUF file of the folder of its checkpoint");
+    return gguf_error(search->report, GGUF_RULE_NOT_A_MODEL, -EINVAL, GGUF_NO_PLACE,
+                      "is or ends with a ZIP file of %" PRIu64
+                      " member%s without a model; the first is %s",
+                      zip->n_members, zip->n_members == 1 ? "" : "s", gguf_quote(first_name).text);
 }
 
 int gguf_locate_in_zip(struct gguf_file *file, struct gguf_report *report)
 {
-    struct search search = {.archive = "ZIP file"};
+    struct search search = {.source = &file->source, .report = report};
     struct gguf_zip zip;
     int result = gguf_zip_open(&file->source, &zip, report);
 
-    if (result > 0) {
-        result = search_all(&file->source, &zip, &search, report);
-        if (result == 0)
-            result = choose(file, &zip, &search, report);
-        if (result == 0)
-            result = 1;
-    }
+    if (result > 0)
+        result = search_zip(&zip, &search);
+    if (result == 0 && search.n > 0)
+        result = take_only(file, &search, "ZIP file");
     gguf_zip_close(&zip);
     return result;
 }
@@ -211,7 +214,14 @@ int gguf_locate_in_zip(struct gguf_file *file, struct gguf_report *report)
 /* ---- tar archives ---- */
 
 /* Sizes of a tar archive's blocks, and the places of a header's fields. Source: POSIX, pax. */
-enum { BLOCK = 512, SIZE_AT = 124, TYPE_AT = 156, MAGIC_AT = 257, MAX_MEMBERS = 100000 };
+enum {
+    BLOCK = 512,
+    NAME_BYTES = 100,
+    SIZE_AT = 124,
+    TYPE_AT = 156,
+    MAGIC_AT = 257,
+    MAX_MEMBERS = 100000
+};
 
 /* Read a size: octal digits or, after a bit, big-endian bytes, as GNU tar has them. */
 static uint64_t read_size(const uint8_t *header)
@@ -241,37 +251,35 @@ static uint64_t read_pax_size(const struct gguf_source *source, uint64_t offset,
 }
 
 /* Find the models in a tar archive. Returns 0 or a negative errno. */
-static int search_tar(const struct gguf_source *source, struct search *search)
+static int search_tar(struct search *search)
 {
-    const uint64_t end = gguf_source_end(source);
+    const uint64_t end = gguf_source_end(search->source);
     uint64_t offset = 0, size, pax_size = UINT64_MAX;
 
     for (size_t i = 0; i < MAX_MEMBERS && end >= BLOCK && offset <= end - BLOCK; i++) {
         struct candidate candidate = {.offset = offset + BLOCK};
         uint8_t header[BLOCK];
-        int result = gguf_source_read(source, offset, BLOCK, header);
+        int result = gguf_source_read(search->source, offset, BLOCK, header);
 
         if (result < 0 || memcmp(header + MAGIC_AT, "ustar", 5) != 0)
             return result;
         size = read_size(header);
         if (header[TYPE_AT] == 'x') {
-            pax_size = read_pax_size(source, candidate.offset, size, UINT64_MAX);
+            pax_size = read_pax_size(search->source, candidate.offset, size, UINT64_MAX);
         } else if (!strchr("gLK", header[TYPE_AT]) || header[TYPE_AT] == '\0') {
             size = pax_size != UINT64_MAX ? pax_size : size;
             pax_size = UINT64_MAX;
         }
         /* An unfinished file ends with its data. */
-        candidate.member.size_bytes = size < end - candidate.offset ? size : end - candidate.offset;
-        memcpy(candidate.tar_name, header, sizeof candidate.tar_name - 1);
-        if ((header[TYPE_AT] == '0' || header[TYPE_AT] == '\0') &&
-            candidate.member.size_bytes > 0) {
-            result = has_start_of_model(source, &candidate);
-            if (result < 0)
-                return result;
-            if (result > 0 && search->n < MAX_LISTED)
-                search->list[search->n] = candidate;
-            search->n += result > 0;
-        }
+        candidate.member = (struct gguf_zip_member){
+            .name = {(const char *)header, strnlen((const char *)header, NAME_BYTES)},
+            .size_bytes = MIN(size, end - candidate.offset)};
+        if (header[TYPE_AT] == '0' || header[TYPE_AT] == '\0')
+            result = has_start_of_model(search->source, &candidate);
+        if (result < 0)
+            return result;
+        if (result > 0)
+            add_model(search, &candidate);
         if (size >= end - candidate.offset)
             break;
         offset = candidate.offset + (size + BLOCK - 1) / BLOCK * BLOCK;
@@ -281,15 +289,11 @@ static int search_tar(const struct gguf_source *source, struct search *search)
 
 int gguf_locate_in_tar(struct gguf_file *file, struct gguf_report *report)
 {
-    struct search search = {.archive = "tar archive"};
-    int result = search_tar(&file->source, &search);
+    struct search search = {.source = &file->source, .report = report};
+    const int result = search_tar(&search);
 
     if (result < 0)
         return gguf_error(report, GGUF_RULE_READ, result, GGUF_NO_PLACE, "tar: %s",
                           strerror(-result));
-    for (size_t i = 0; i < search.n && i < MAX_LISTED; i++)
-        search.list[i].member.name =
-            (struct gguf_string){search.list[i].tar_name, strlen(search.list[i].tar_name)};
-    result = search.n > 0 ? choose(file, NULL, &search, report) : 0;
-    return search.n > 0 && result == 0 ? 1 : result;
+    return search.n > 0 ? take_only(file, &search, "tar archive") : 0;
 }

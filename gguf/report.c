@@ -35,58 +35,35 @@ struct gguf_place gguf_moved(struct gguf_place place, uint64_t file_offset)
 
 /* ---- findings ---- */
 
-/* Write what the message begins with. Returns its length. */
-static size_t begin_message(const struct gguf_place *place, char *out, size_t room)
+int gguf_add_finding(struct gguf_report *report, enum gguf_severity severity, enum gguf_rule rule,
+                     int code, struct gguf_place place, const char *format, ...)
 {
-    int length = 0;
-
-    switch (place->thing) {
-    case GGUF_WHOLE_FILE:
-        break;
-    case GGUF_PART:
-        length = snprintf(out, room, "%.200s: ", place->name.data);
-        break;
-    case GGUF_A_KEY:
-        length = snprintf(out, room, "key %s: ", gguf_quote(place->name).text);
-        break;
-    case GGUF_A_TENSOR:
-        length = snprintf(out, room, "tensor %s: ", gguf_quote(place->name).text);
-        break;
-    }
-    return (size_t)length;
-}
-
-static void add(struct gguf_report *report, struct gguf_finding *finding, struct gguf_place place,
-                const char *format, va_list args)
-{
-    const size_t begun = begin_message(&place, finding->message, sizeof finding->message);
-
-    finding->thing = place.thing;
-    finding->file_offset = place.file_offset;
-    if (finding->severity != GGUF_ERROR &&
-        (gguf_rule_text(finding->rule)->refused_by & report->loader)) {
-        finding->severity = GGUF_ERROR;
-        finding->code = -EINVAL;
-    }
-    vsnprintf(finding->message + begun, sizeof finding->message - begun, format, args);
-    if (finding->severity == GGUF_ERROR && report->n_errors++ == 0)
-        report->first_error = *finding;
-    finding->path = report->path;
-    if (place.thing == GGUF_A_KEY || place.thing == GGUF_A_TENSOR)
-        finding->name = place.name;
-    if (report->each)
-        report->each(report->user, finding);
-}
-
-int gguf_error(struct gguf_report *report, enum gguf_rule rule, int code, struct gguf_place place,
-               const char *format, ...)
-{
-    struct gguf_finding finding = {.severity = GGUF_ERROR, .rule = rule, .code = code};
+    static const char *const things[] = {"", "", "key ", "tensor "};
+    const bool is_named = place.thing == GGUF_A_KEY || place.thing == GGUF_A_TENSOR;
+    const bool is_refused =
+        severity != GGUF_ERROR && (gguf_rule_text(rule)->refused_by & report->loader);
+    struct gguf_finding finding = {.severity = is_refused ? GGUF_ERROR : severity,
+                                   .rule = rule,
+                                   .thing = place.thing,
+                                   .code = is_refused ? -EINVAL : code,
+                                   .file_offset = place.file_offset};
     va_list args;
+    size_t begun = 0;
 
+    if (place.thing != GGUF_WHOLE_FILE)
+        begun = (size_t)snprintf(finding.message, sizeof finding.message,
+                                 "%s%.200s: ", things[place.thing],
+                                 is_named ? gguf_quote(place.name).text : place.name.data);
     va_start(args, format);
-    add(report, &finding, place, format, args);
+    vsnprintf(finding.message + begun, sizeof finding.message - begun, format, args);
     va_end(args);
+    if (finding.severity == GGUF_ERROR && report->n_errors++ == 0)
+        report->first_error = finding;
+    finding.path = report->path;
+    if (is_named)
+        finding.name = place.name;
+    if (report->each)
+        report->each(report->user, &finding);
     return code;
 }
 
@@ -99,26 +76,4 @@ int gguf_system_error(struct gguf_report *report, int code, struct gguf_place pl
     else if (code == -EIO || code == -ESTALE)
         rule = GGUF_RULE_READ;
     return gguf_error(report, rule, code, place, "%s", strerror(-code));
-}
-
-void gguf_warning(struct gguf_report *report, enum gguf_rule rule, struct gguf_place place,
-                  const char *format, ...)
-{
-    struct gguf_finding finding = {.severity = GGUF_WARNING, .rule = rule};
-    va_list args;
-
-    va_start(args, format);
-    add(report, &finding, place, format, args);
-    va_end(args);
-}
-
-void gguf_note(struct gguf_report *report, enum gguf_rule rule, struct gguf_place place,
-               const char *format, ...)
-{
-    struct gguf_finding finding = {.severity = GGUF_NOTE, .rule = rule};
-    va_list args;
-
-    va_start(args, format);
-    add(report, &finding, place, format, args);
-    va_end(args);
 }

@@ -67,17 +67,19 @@ struct gguf_report {
     struct gguf_finding first_error; /* valid if n_errors > 0, without its path and name */
 };
 
-/* Add an error. Returns `code`, so that a parser can write `return gguf_error(...)`. */
-int gguf_error(struct gguf_report *report, enum gguf_rule rule, int code, struct gguf_place place,
-               const char *format, ...) __attribute__((format(printf, 5, 6)));
+/*
+ * Add a finding. Returns `code`, which is 0 unless it is an error, so that a parser can write
+ * `return gguf_error(...)`.
+ */
+int gguf_add_finding(struct gguf_report *report, enum gguf_severity severity, enum gguf_rule rule,
+                     int code, struct gguf_place place, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
+#define gguf_error(report, rule, code, place, ...)                                                 \
+    gguf_add_finding(report, GGUF_ERROR, rule, code, place, __VA_ARGS__)
+#define gguf_warning(report, rule, place, ...)                                                     \
+    gguf_add_finding(report, GGUF_WARNING, rule, 0, place, __VA_ARGS__)
+#define gguf_note(report, rule, place, ...)                                                        \
+    gguf_add_finding(report, GGUF_NOTE, rule, 0, place, __VA_ARGS__)
 
 /* Add an error that has no other text than its code's, strerror(-code). Returns `code`. */
 int gguf_system_error(struct gguf_report *report, int code, struct gguf_place place);
-
-/* Add a warning. */
-void gguf_warning(struct gguf_report *report, enum gguf_rule rule, struct gguf_place place,
-                  const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-/* Add a note. */
-void gguf_note(struct gguf_report *report, enum gguf_rule rule, struct gguf_place place,
-               const char *format, ...) __attribute__((format(printf, 4, 5)));

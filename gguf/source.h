@@ -31,12 +31,6 @@ enum gguf_access {
  */
 struct gguf_source_kind {
     /*
-     * Return true if the kind opens `path`, given by the user or made from the name of a shard. The
-     * first kind in the table that fits is used. NULL: it fits every path.
-     */
-    bool (*fits)(const char *path, enum gguf_access access);
-
-    /*
      * Open `path`: set size_bytes, and whichever of descriptor and mapping the kind has. A growing
      * source has no mapping: it would end where the file ends now. Reports why it fails; close() is
      * called even then.
@@ -144,7 +138,7 @@ struct gguf_pieces gguf_source_find_pieces(const struct gguf_source *source, uin
  * them, which they do not own; NULL: a system call.
  */
 
-/* A complete file, mapped as a whole. Fits every path. */
+/* A complete file, mapped as a whole. */
 extern const struct gguf_source_kind gguf_mapped_file;
 
 /* A complete file, read with pread(). */

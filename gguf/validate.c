@@ -211,17 +211,6 @@ static int compute_sizes(struct gguf_model *model, const struct gguf_open_option
     return result;
 }
 
-/* All keys are in the first file. */
-static int check_keys(struct gguf_model *model, struct gguf_report *report)
-{
-    int result;
-
-    report->path = gguf_path_to_report(model, 0);
-    result = check_key_names(model, report);
-    report->path = NULL;
-    return result;
-}
-
 static void warn_of_unknown_types(const struct gguf_model *model, struct gguf_report *report)
 {
     const struct gguf_tensor *first = NULL;
@@ -255,8 +244,11 @@ static void warn_of_rotation(const struct gguf_model *model, struct gguf_report 
 
 int gguf_validate_names(struct gguf_model *model, struct gguf_report *report)
 {
-    int result = check_keys(model, report);
+    int result;
 
+    report->path = gguf_path_to_report(model, 0); /* all keys are in the first file */
+    result = check_key_names(model, report);
+    report->path = NULL;
     if (result == 0)
         result = check_tensor_names(model, report);
     return result < 0 || report->n_errors == 0 ? result : report->first_error.code;
@@ -265,11 +257,9 @@ int gguf_validate_names(struct gguf_model *model, struct gguf_report *report)
 int gguf_finish_model(struct gguf_model *model, const struct gguf_open_options *options,
                       struct gguf_report *report)
 {
-    int result = check_keys(model, report);
+    int result = gguf_validate_names(model, report);
 
-    if (result == 0)
-        result = check_tensor_names(model, report);
-    if (result == 0)
+    if (result != -ENOMEM)
         result = compute_sizes(model, options, report);
     if (result < 0)
         return result;

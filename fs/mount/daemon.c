@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +15,6 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <syslog.h>
@@ -216,9 +214,6 @@ static int hand_over(struct fs_session *session, const struct links *links, pid_
         kill(server, SIGKILL);
         return status;
     }
-    /* Set in run_in_background(). In the foreground it belongs to the caller. */
-    if (!session->mount->options->foreground)
-        prctl(PR_SET_PDEATHSIG, 0);
     if (session->mount->options->sandbox && !fs_sandbox_enter_keeper(server)) {
         kill(server, SIGKILL);
         status = EX_OSERR;
@@ -328,6 +323,7 @@ static int keep_server(struct fs_session *session, const struct links *links, pi
     status = hand_over(session, links, server, &is_served);
     close(links->keeper);
     if (status == EX_OK && !session->mount->options->foreground) {
+        prctl(PR_SET_PDEATHSIG, 0); /* set in run_in_background() */
         leave_terminal(links);
         close(links->ready);
     }
@@ -370,34 +366,12 @@ static int keep(struct fs_session *session, struct links *links, const sigset_t 
 
 /* ---- the process that the user started ---- */
 
-static pid_t keeper_of_caller;
-
-/* A signal handler: end the keeper, then this process by the same signal. */
-static void end_with_keeper(int number)
-{
-    kill(keeper_of_caller, SIGTERM);
-    signal(number, SIG_DFL);
-    raise(number); /* blocked until the handler returns */
-}
-
-/* Set the handler of the signals that request an end, unless the caller had them ignored. */
-static void handle_end_signals(const sigset_t *waited_for, void (*handler)(int number))
-{
-    const struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
-
-    for (size_t i = 0; i < N_END_SIGNALS; i++) {
-        if (sigismember(waited_for, end_signals[i]))
-            sigaction(end_signals[i], &action, NULL);
-    }
-}
-
 /* Start a keeper in a session of its own and wait until its server is ready. */
 static int run_in_background(struct fs_session *session, struct links *links,
                              const sigset_t *signals)
 {
     const pid_t caller = getpid();
     int ready[2];
-    struct statfs system;
     size_t n_ready = 0;
     pid_t keeper;
     char byte;
@@ -423,36 +397,15 @@ static int run_in_background(struct fs_session *session, struct links *links,
         close(ready[0]);
         return fail("cannot start the daemon");
     }
-    /* Once the tree is mounted, the keeper would not notice the death of this process. */
-    keeper_of_caller = keeper;
-    handle_end_signals(signals, end_with_keeper);
     sigprocmask(SIG_SETMASK, &session->signals, NULL);
     /* The pipe ends when both processes have left the terminal, or have died. */
     while (read(ready[0], &byte, 1) == 1)
         n_ready++;
     close(ready[0]);
-    /*
-     * Wait for INIT: the kernel answers statfs() when it is done. If the mount is gone already,
-     * f_type is the directory's.
-     */
-    if (n_ready == 1 && statfs(session->mountpoint.path, &system) == 0 &&
-        system.f_type == FUSE_SUPER_MAGIC) {
-        /* A process that dies by a signal has mounted nothing. */
-        handle_end_signals(signals, SIG_IGN);
+    if (n_ready == 1)
         return EX_OK;
-    }
-    /*
-     * If there was no byte, the server has printed the reason. If there was one, the server may be
-     * alive although the path no longer leads to the mount, because a directory above was renamed;
-     * its exit status then says nothing.
-     */
-    if (n_ready == 1) {
-        fprintf(stderr, "ggufs: the server ended at once; run it with -f to see why\n");
-        kill(keeper, SIGTERM);
-    }
-    /* The keeper ends once it has removed the mount. */
-    if (waitpid(keeper, &end, 0) != keeper || n_ready == 1 || !WIFEXITED(end) ||
-        WEXITSTATUS(end) == EX_OK)
+    /* The server has printed the reason. The keeper ends once it has removed the mount. */
+    if (waitpid(keeper, &end, 0) != keeper || !WIFEXITED(end) || WEXITSTATUS(end) == EX_OK)
         return EX_OSERR;
     return WEXITSTATUS(end);
 }

@@ -72,9 +72,9 @@ static void answer_open(struct fs_slow_request *slow)
      * of a cached file was interrupted. A list of models may have grown since the kernel was told
      * its size.
      */
-    info->direct_io = server->direct_io || !shown->is_lasting || fs_image_is_slow(image);
+    info->direct_io = server->options->direct_io || !shown->is_lasting || fs_image_is_slow(image);
     /* After a change, the kernel drops its cache of this file before the first read. */
-    info->keep_cache = !fs_changes_notice(&shown->changes) && server->keep_cache;
+    info->keep_cache = !fs_changes_notice(&shown->changes) && server->options->keep_cache;
     info->noflush = 1;
     result = fuse_reply_open(slow->request, info);
     /* If the reader was interrupted, there will be no release. */

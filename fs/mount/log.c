@@ -1,5 +1,6 @@
 #include "fs/mount/log.h"
 
+#include "fs/mount/mount_options.h"
 #include "gguf/support/safe_print.h"
 
 #include <errno.h>
@@ -15,23 +16,22 @@
 #define SYSLOG_SOCKET "/dev/log"
 
 /* A process has one log. */
-static struct fs_log_settings settings;
-static bool has_begun;
+static const char *of_syslog; /* the mount point that records in syslog begin with; NULL: stderr */
+static bool is_quiet, has_begun;
 
-int fs_log_open(const struct fs_log_settings *wanted)
+int fs_log_open(const struct fs_mount_options *options, const char *mountpoint)
 {
-    settings = *wanted;
-    if (settings.kind == FS_LOG_DEFAULT && settings.foreground)
-        settings.kind = FS_LOG_STDERR;
-    if (settings.kind == FS_LOG_SYSLOG && access(SYSLOG_SOCKET, W_OK) != 0) {
+    is_quiet = options->is_quiet;
+    if (options->log == FS_LOG_STDERR || (options->log == FS_LOG_DEFAULT && options->foreground))
+        return EX_OK;
+    if (options->log == FS_LOG_SYSLOG && access(SYSLOG_SOCKET, W_OK) != 0) {
         fs_complain(SYSLOG_SOCKET, NULL, "option -o log: cannot log there: %s", strerror(errno));
         return EX_UNAVAILABLE;
     }
     /* Connects now, and reads the time zone: a confined process cannot. */
-    if (settings.kind != FS_LOG_STDERR) {
-        openlog("ggufs", LOG_PID | LOG_NDELAY, LOG_DAEMON);
-        tzset();
-    }
+    openlog("ggufs", LOG_PID | LOG_NDELAY, LOG_DAEMON);
+    tzset();
+    of_syslog = mountpoint;
     return EX_OK;
 }
 
@@ -56,7 +56,7 @@ static void write_to_stderr(const char *message)
 
 static void write_to_syslog(int priority, const char *message)
 {
-    char *mountpoint = gguf_escaped(settings.mountpoint);
+    char *mountpoint = gguf_escaped(of_syslog);
 
     if (mountpoint)
         syslog(priority, "%s: %s", mountpoint, message);
@@ -65,8 +65,8 @@ static void write_to_syslog(int priority, const char *message)
 
 void fs_log_list(int priority, const char *format, va_list args)
 {
-    const bool is_stderr = !has_begun || settings.kind == FS_LOG_STDERR;
-    const int lowest = settings.is_quiet ? LOG_ERR : is_stderr ? LOG_WARNING : LOG_NOTICE;
+    const bool is_stderr = !has_begun || !of_syslog;
+    const int lowest = is_quiet ? LOG_ERR : is_stderr ? LOG_WARNING : LOG_NOTICE;
     char *text, *message;
     int length;
 

@@ -5,27 +5,15 @@
 #pragma once
 
 #include <stdarg.h>
-#include <stdbool.h>
 
-enum fs_log_kind {
-    FS_LOG_DEFAULT, /* stderr in the foreground; in the background syslog, if it runs */
-    FS_LOG_STDERR,
-    FS_LOG_SYSLOG,
-};
-
-struct fs_log_settings {
-    enum fs_log_kind kind;
-    bool foreground;
-    bool is_quiet;          /* log errors only */
-    const char *mountpoint; /* absolute path; must stay valid */
-};
+struct fs_mount_options;
 
 /*
- * Open the log. Call it before the process is confined and before it forks. Until fs_log_begin(),
- * records still go to stderr. Returns an exit status (sysexits.h), and prints the error to stderr
- * if that is not EX_OK.
+ * Open the log, whose records name the mount point, a path that must stay valid. Call it before the
+ * process is confined and before it forks. Until fs_log_begin(), records still go to stderr.
+ * Returns an exit status (sysexits.h), and prints the error to stderr if that is not EX_OK.
  */
-int fs_log_open(const struct fs_log_settings *settings);
+int fs_log_open(const struct fs_mount_options *options, const char *mountpoint);
 
 /* Write to the log from now on, in this process. */
 void fs_log_begin(void);

@@ -1,11 +1,16 @@
 /* How a tree is mounted and served. */
 #pragma once
 
-#include "fs/mount/log.h"
 #include "gguf/support/option_rows.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
+
+enum fs_log_kind {
+    FS_LOG_DEFAULT, /* stderr in the foreground; in the background syslog, if it runs */
+    FS_LOG_STDERR,
+    FS_LOG_SYSLOG,
+};
 
 struct fs_mount_options {
     bool foreground;

@@ -22,7 +22,7 @@ mode_t fs_mode_of(const struct fs_server *server, const struct fs_node *node)
 {
     if (node->kind == FS_LINK)
         return S_IFLNK | 0777; /* the target's mode decides */
-    return (node->kind == FS_FILE ? S_IFREG | 0444 : S_IFDIR | 0555) & server->mode_mask;
+    return (node->kind == FS_FILE ? S_IFREG | 0444 : S_IFDIR | 0555) & ~server->options->umask;
 }
 
 /* Returns 0 or a negative errno. */
@@ -44,8 +44,8 @@ static int get_status(fuse_req_t request, struct fs_shown *shown, fs_node_index 
         .st_ino = fs_inode_of_node(shown, index),
         .st_mode = fs_mode_of(server, node),
         .st_nlink = fs_node_is_directory(node) ? 2 + node->n_folders : 1,
-        .st_uid = server->uid,
-        .st_gid = server->gid,
+        .st_uid = server->options->uid,
+        .st_gid = server->options->gid,
         .st_size = (off_t)size_bytes,
         .st_blocks = (blkcnt_t)((size_bytes + 511) / 512),
         .st_atim = modified,
@@ -79,7 +79,7 @@ static void on_init(void *data, struct fuse_conn_info *connection)
 {
     const struct fs_server *server = data;
 
-    connection->max_read = server->max_read;
+    connection->max_read = server->options->max_read;
     /* No more than fs_attach() has set in the kernel. */
     connection->max_readahead = FS_READ_AHEAD_BYTES;
     connection->max_background = MAX_BACKGROUND;
@@ -277,7 +277,7 @@ static void write_mount_status(const struct fs_server *server, struct fs_sink *s
     write_number(sink, "pid", (uint64_t)getpid());
     write_number(sink, "uptime_seconds", fs_activity_uptime_seconds(activity));
     write_number(sink, "idle_seconds", fs_activity_idle_seconds(activity));
-    write_number(sink, "timeout_seconds", server->timeout_seconds);
+    write_number(sink, "timeout_seconds", server->options->timeout_seconds);
     write_number(sink, "requests", activity->n_requests);
     write_number(sink, "read_bytes", activity->n_read_bytes);
     write_number(sink, "read_failures", server->n_failures);

@@ -49,7 +49,8 @@ bool fs_sandbox_enter_opener(void)
 bool fs_sandbox_enter_keeper(pid_t server)
 {
     /* The keeper waits for signals and the server, and checks if the mount is dead. */
-    static const int calls[] = {SCMP_SYS(sendmsg), SCMP_SYS(wait4), SCMP_SYS(statx)};
+    static const int calls[] = {SCMP_SYS(sendmsg), SCMP_SYS(wait4), SCMP_SYS(statx),
+                                SCMP_SYS(prctl)};
 
     if (geteuid() != 0)
         return true;

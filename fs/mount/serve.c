@@ -274,31 +274,12 @@ static void log_of_libfuse(enum fuse_log_level level, const char *format, va_lis
     is_inside_line = strchr(format, '\n') == NULL;
 }
 
-/* Returns an exit status in each process. */
-static int run(struct fs_session *session)
-{
-    const struct fs_mount_options *options = session->mount->options;
-    int status = fs_log_open(&(struct fs_log_settings){.kind = options->log,
-                                                       .foreground = options->foreground,
-                                                       .is_quiet = options->is_quiet,
-                                                       .mountpoint = session->mountpoint.path});
-
-    return status == EX_OK ? fs_daemon_run(session) : status;
-}
-
 int fs_serve(const struct fs_mount *mount)
 {
     const struct fs_mount_options *options = mount->options;
     struct fuse_args arguments = FUSE_ARGS_INIT(0, NULL);
     struct fs_session session = {.mount = mount,
-                                 .server = {.uid = options->uid,
-                                            .gid = options->gid,
-                                            .mode_mask = S_IFMT | (0777 & ~options->umask),
-                                            .max_read = options->max_read,
-                                            .direct_io = options->direct_io,
-                                            .keep_cache = options->keep_cache,
-                                            .timeout_seconds = options->timeout_seconds,
-                                            .activity = fs_activity_map()}};
+                                 .server = {.options = options, .activity = fs_activity_map()}};
     int status;
 
     sigprocmask(SIG_BLOCK, NULL, &session.signals);
@@ -315,7 +296,9 @@ int fs_serve(const struct fs_mount *mount)
         return errno == ENOMEM ? out_of_memory() : EX_USAGE; /* libfuse has printed the option */
     status = fs_mountpoint_open(mount->mountpoint, options, &session.mountpoint);
     if (status == EX_OK) {
-        status = run(&session);
+        status = fs_log_open(options, session.mountpoint.path);
+        if (status == EX_OK)
+            status = fs_daemon_run(&session); /* returns in each process */
         if (status != EX_OK)
             fs_mountpoint_remove(&session.mountpoint);
         fs_mountpoint_close(&session.mountpoint);

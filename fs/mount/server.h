@@ -4,12 +4,12 @@
 #define FUSE_USE_VERSION 314
 #include "fs/mount/activity.h"
 #include "fs/mount/changes.h"
+#include "fs/mount/mount_options.h"
 #include "fs/mount/read_failures.h"
 #include "fs/mount/request_workers.h"
 #include "fs/models/model_set.h"
 
 #include <stdbool.h>
-#include <sys/types.h>
 
 /* A tree that is shown: the mounted one, or of many models one that is open. */
 struct fs_shown {
@@ -27,13 +27,7 @@ struct fs_server {
     struct fs_shown shown;    /* the mounted tree, unless `set` has many */
     struct fs_model_set *set; /* NULL: a single tree */
     struct fuse_session *session;
-    uid_t uid;
-    gid_t gid;
-    mode_t mode_mask;         /* mask for the mode bits that are shown */
-    unsigned max_read;        /* of the mount, in bytes; 0: the kernel's default */
-    bool direct_io;           /* the kernel caches nothing */
-    bool keep_cache;          /* the kernel keeps contents between opens */
-    unsigned timeout_seconds; /* the keeper unmounts a tree that was idle for so long; 0: never */
+    const struct fs_mount_options *options;
     struct fs_activity *activity;
     _Atomic uint64_t n_failures; /* of reads */
     struct fs_request_workers workers;

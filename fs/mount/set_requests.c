@@ -32,8 +32,8 @@ static int describe(const struct fs_server *server, uint32_t id, struct fs_set_e
                                            .attr = {.st_ino = inode_of(id),
                                                     .st_mode = fs_mode_of(server, &folder),
                                                     .st_nlink = 1, /* not known */
-                                                    .st_uid = server->uid,
-                                                    .st_gid = server->gid,
+                                                    .st_uid = server->options->uid,
+                                                    .st_gid = server->options->gid,
                                                     .st_atim = entry->modified,
                                                     .st_mtim = entry->modified,
                                                     .st_ctim = entry->modified}};

@@ -2,18 +2,11 @@
 
 #include "gguf/models/tensor_names.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-/* clang-format off */
-/* A weight and its bias. */
-#define PAIR(old, today, may_lack_bias) \
-    {old ".weight", today ".weight", false}, {old ".bias", today ".bias", may_lack_bias}
-#define WITH_BIAS(old, today)  PAIR(old, today, false)
-#define MAYBE_BIAS(old, today) PAIR(old, today, true)
-#define WITHOUT_TODAY(old)     {old ".weight", NULL, false}, {old ".bias", NULL, false}
-/* clang-format on */
 
 /* ---- llama ---- */
 
@@ -28,21 +21,11 @@ static const struct gguf_hyperparameter llama_numbers[] = {
     {0},
 };
 
-static const struct gguf_name_rule llama_names[] = {
-    {"tok_embeddings.weight", "token_embd.weight", false},
-    {"norm.weight", "output_norm.weight", false},
-    {"output.weight", "output.weight", false},
-    {"layers.%.attention.wq.weight", "blk.%.attn_q.weight", false},
-    {"layers.%.attention.wk.weight", "blk.%.attn_k.weight", false},
-    {"layers.%.attention.wv.weight", "blk.%.attn_v.weight", false},
-    {"layers.%.attention.wo.weight", "blk.%.attn_output.weight", false},
-    {"layers.%.attention_norm.weight", "blk.%.attn_norm.weight", false},
-    {"layers.%.feed_forward.w1.weight", "blk.%.ffn_gate.weight", false},
-    {"layers.%.feed_forward.w2.weight", "blk.%.ffn_down.weight", false},
-    {"layers.%.feed_forward.w3.weight", "blk.%.ffn_up.weight", false},
-    {"layers.%.ffn_norm.weight", "blk.%.ffn_norm.weight", false},
-    {0},
-};
+static const char llama_names[] =
+    "layers.% tok_embeddings.>token_embd. norm.>output_norm. output.>output. "
+    ".attention.wq.>attn_q. .attention.wk.>attn_k. .attention.wv.>attn_v. "
+    ".attention.wo.>attn_output. .attention_norm.>attn_norm. .feed_forward.w1.>ffn_gate. "
+    ".feed_forward.w2.>ffn_down. .feed_forward.w3.>ffn_up. .ffn_norm.>ffn_norm.";
 
 /* llama.cpp warned above this context length; ggml_rms_norm() had this epsilon built in. */
 static const struct gguf_constant llama_constants[] = {
@@ -77,26 +60,13 @@ static const struct gguf_hyperparameter gpt2_numbers[] = {
     {0},
 };
 
-/* A weight, which is called `weight`, and its bias. */
-#define GPT2_PAIR(old, weight, today)                                                              \
-    {old weight, today ".weight", false},                                                          \
-    {                                                                                              \
-        old "b", today ".bias", false                                                              \
-    }
-
-static const struct gguf_name_rule gpt2_names[] = {
-    {"model/wte", "token_embd.weight", false},
-    {"model/wpe", "position_embd.weight", false},
-    {"model/lm_head", "output.weight", true},
-    GPT2_PAIR("model/ln_f/", "g", "output_norm"),
-    GPT2_PAIR("model/h%/ln_1/", "g", "blk.%.attn_norm"),
-    GPT2_PAIR("model/h%/attn/c_attn/", "w", "blk.%.attn_qkv"),
-    GPT2_PAIR("model/h%/attn/c_proj/", "w", "blk.%.attn_output"),
-    GPT2_PAIR("model/h%/ln_2/", "g", "blk.%.ffn_norm"),
-    GPT2_PAIR("model/h%/mlp/c_fc/", "w", "blk.%.ffn_up"),
-    GPT2_PAIR("model/h%/mlp/c_proj/", "w", "blk.%.ffn_down"),
-    {0},
-};
+static const char gpt2_names[] =
+    "model/h% model/wte>token_embd. model/wpe>position_embd. model/lm_head>output.? "
+    "model/ln_f/g>output_norm. model/ln_f/b>output_norm.bias /ln_1/g>attn_norm. "
+    "/ln_1/b>attn_norm.bias /attn/c_attn/w>attn_qkv. /attn/c_attn/b>attn_qkv.bias "
+    "/attn/c_proj/w>attn_output. /attn/c_proj/b>attn_output.bias /ln_2/g>ffn_norm. "
+    "/ln_2/b>ffn_norm.bias /mlp/c_fc/w>ffn_up. /mlp/c_fc/b>ffn_up.bias /mlp/c_proj/w>ffn_down. "
+    "/mlp/c_proj/b>ffn_down.bias";
 
 /* ---- gpt-j ---- */
 
@@ -107,19 +77,11 @@ static const struct gguf_hyperparameter gptj_numbers[] = {
     {0},
 };
 
-static const struct gguf_name_rule gptj_names[] = {
-    {"transformer.wte.weight", "token_embd.weight", false},
-    WITH_BIAS("transformer.ln_f", "output_norm"),
-    WITH_BIAS("lm_head", "output"),
-    WITH_BIAS("transformer.h.%.ln_1", "blk.%.attn_norm"),
-    {"transformer.h.%.attn.q_proj.weight", "blk.%.attn_q.weight", false},
-    {"transformer.h.%.attn.k_proj.weight", "blk.%.attn_k.weight", false},
-    {"transformer.h.%.attn.v_proj.weight", "blk.%.attn_v.weight", false},
-    {"transformer.h.%.attn.out_proj.weight", "blk.%.attn_output.weight", false},
-    WITH_BIAS("transformer.h.%.mlp.fc_in", "blk.%.ffn_up"),
-    WITH_BIAS("transformer.h.%.mlp.fc_out", "blk.%.ffn_down"),
-    {0},
-};
+static const char gptj_names[] =
+    "transformer.h.% transformer.wte.>token_embd. transformer.ln_f*>output_norm* "
+    "lm_head*>output* .ln_1*>attn_norm* .attn.q_proj.>attn_q. .attn.k_proj.>attn_k. "
+    ".attn.v_proj.>attn_v. .attn.out_proj.>attn_output. .mlp.fc_in*>ffn_up* "
+    ".mlp.fc_out*>ffn_down*";
 
 /* ---- gpt-neox, stablelm ---- */
 
@@ -132,18 +94,11 @@ static const struct gguf_hyperparameter neox_numbers[] = {
 };
 
 /* query_key_value has its rows ordered by head, unlike GGUF's attn_qkv. */
-static const struct gguf_name_rule neox_names[] = {
-    {"gpt_neox.embed_in.weight", "token_embd.weight", false},
-    WITH_BIAS("gpt_neox.final_layer_norm", "output_norm"),
-    {"embed_out.weight", "output.weight", false},
-    WITH_BIAS("gpt_neox.layers.%.input_layernorm", "blk.%.attn_norm"),
-    WITHOUT_TODAY("gpt_neox.layers.%.attention.query_key_value"),
-    WITH_BIAS("gpt_neox.layers.%.attention.dense", "blk.%.attn_output"),
-    WITH_BIAS("gpt_neox.layers.%.post_attention_layernorm", "blk.%.ffn_norm"),
-    WITH_BIAS("gpt_neox.layers.%.mlp.dense_h_to_4h", "blk.%.ffn_up"),
-    WITH_BIAS("gpt_neox.layers.%.mlp.dense_4h_to_h", "blk.%.ffn_down"),
-    {0},
-};
+static const char neox_names[] =
+    "gpt_neox.layers.% gpt_neox.embed_in.>token_embd. gpt_neox.final_layer_norm*>output_norm* "
+    "embed_out.>output. .input_layernorm*>attn_norm* .attention.query_key_value* "
+    ".attention.dense*>attn_output* .post_attention_layernorm*>ffn_norm* "
+    ".mlp.dense_h_to_4h*>ffn_up* .mlp.dense_4h_to_h*>ffn_down*";
 
 /* ---- mpt ---- */
 
@@ -159,17 +114,10 @@ static const struct gguf_hyperparameter mpt_numbers[] = {
     {0},
 };
 
-static const struct gguf_name_rule mpt_names[] = {
-    {"transformer.wte.weight", "token_embd.weight", false},
-    MAYBE_BIAS("transformer.norm_f", "output_norm"),
-    MAYBE_BIAS("transformer.blocks.%.norm_1", "blk.%.attn_norm"),
-    MAYBE_BIAS("transformer.blocks.%.attn.Wqkv", "blk.%.attn_qkv"),
-    MAYBE_BIAS("transformer.blocks.%.attn.out_proj", "blk.%.attn_output"),
-    MAYBE_BIAS("transformer.blocks.%.norm_2", "blk.%.ffn_norm"),
-    MAYBE_BIAS("transformer.blocks.%.ffn.up_proj", "blk.%.ffn_up"),
-    MAYBE_BIAS("transformer.blocks.%.ffn.down_proj", "blk.%.ffn_down"),
-    {0},
-};
+static const char mpt_names[] =
+    "transformer.blocks.% transformer.wte.>token_embd. transformer.norm_f*>output_norm*? "
+    ".norm_1*>attn_norm*? .attn.Wqkv*>attn_qkv*? .attn.out_proj*>attn_output*? "
+    ".norm_2*>ffn_norm*? .ffn.up_proj*>ffn_up*? .ffn.down_proj*>ffn_down*?";
 
 /* ---- bloom ---- */
 
@@ -183,19 +131,11 @@ static const struct gguf_hyperparameter bloom_numbers[] = {
     {0},
 };
 
-static const struct gguf_name_rule bloom_names[] = {
-    {"tok_embeddings.weight", "token_embd.weight", false},
-    WITH_BIAS("norm", "token_embd_norm"),
-    WITH_BIAS("output_norm", "output_norm"),
-    {"output.weight", "output.weight", false},
-    WITH_BIAS("layers.%.attention_norm", "blk.%.attn_norm"),
-    WITH_BIAS("layers.%.attention.query_key_value", "blk.%.attn_qkv"),
-    WITH_BIAS("layers.%.attention.wo", "blk.%.attn_output"),
-    WITH_BIAS("layers.%.ffn_norm", "blk.%.ffn_norm"),
-    WITH_BIAS("layers.%.feed_forward.w1", "blk.%.ffn_up"),
-    WITH_BIAS("layers.%.feed_forward.w2", "blk.%.ffn_down"),
-    {0},
-};
+static const char bloom_names[] =
+    "layers.% tok_embeddings.>token_embd. norm*>token_embd_norm* output_norm*>output_norm* "
+    "output.>output. .attention_norm*>attn_norm* .attention.query_key_value*>attn_qkv* "
+    ".attention.wo*>attn_output* .ffn_norm*>ffn_norm* .feed_forward.w1*>ffn_up* "
+    ".feed_forward.w2*>ffn_down*";
 
 /* ---- whisper ---- */
 
@@ -214,28 +154,16 @@ static const struct gguf_hyperparameter whisper_numbers[] = {
     {0},
 };
 
-#define WHISPER_ATTENTION(old)                                                                     \
-    WITHOUT_TODAY(old ".query"), {old ".key.weight", NULL, false}, WITHOUT_TODAY(old ".value"),    \
-        WITHOUT_TODAY(old ".out")
-#define WHISPER_LAYER(old)                                                                         \
-    WITHOUT_TODAY(old ".attn_ln"), WHISPER_ATTENTION(old ".attn"), WITHOUT_TODAY(old ".mlp_ln"),   \
-        WITHOUT_TODAY(old ".mlp.0"), WITHOUT_TODAY(old ".mlp.2")
-
 /* GGUF has no names for these. Source of the old names: whisper.cpp's src/whisper-arch.h. */
-static const struct gguf_name_rule whisper_names[] = {
-    {"encoder.positional_embedding", NULL, false},
-    WITHOUT_TODAY("encoder.conv1"),
-    WITHOUT_TODAY("encoder.conv2"),
-    WITHOUT_TODAY("encoder.ln_post"),
-    {"decoder.positional_embedding", NULL, false},
-    {"decoder.token_embedding.weight", NULL, false},
-    WITHOUT_TODAY("decoder.ln"),
-    WHISPER_LAYER("encoder.blocks.%"),
-    WHISPER_LAYER("decoder.blocks.#"),
-    WITHOUT_TODAY("decoder.blocks.#.cross_attn_ln"),
-    WHISPER_ATTENTION("decoder.blocks.#.cross_attn"),
-    {0},
-};
+static const char whisper_names[] =
+    "encoder.blocks.% encoder.positional_embedding encoder.conv1* encoder.conv2* "
+    "encoder.ln_post* decoder.positional_embedding decoder.token_embedding. decoder.ln* "
+    ".attn_ln* .attn.query* .attn.key. .attn.value* .attn.out* .mlp_ln* .mlp.0* .mlp.2* "
+    "decoder.blocks.#.attn_ln* decoder.blocks.#.attn.query* decoder.blocks.#.attn.key. "
+    "decoder.blocks.#.attn.value* decoder.blocks.#.attn.out* decoder.blocks.#.mlp_ln* "
+    "decoder.blocks.#.mlp.0* decoder.blocks.#.mlp.2* decoder.blocks.#.cross_attn_ln* "
+    "decoder.blocks.#.cross_attn.query* decoder.blocks.#.cross_attn.key. "
+    "decoder.blocks.#.cross_attn.value* decoder.blocks.#.cross_attn.out*";
 
 /* ---- Silero's voice detector for whisper.cpp ---- */
 
@@ -249,16 +177,10 @@ static const struct gguf_hyperparameter vad_numbers[] = {
     {0},
 };
 
-static const struct gguf_name_rule vad_names[] = {
-    WITHOUT_TODAY("_model.encoder.%.reparam_conv"),
-    {"_model.decoder.rnn.weight_ih", NULL, false},
-    {"_model.decoder.rnn.weight_hh", NULL, false},
-    {"_model.decoder.rnn.bias_ih", NULL, false},
-    {"_model.decoder.rnn.bias_hh", NULL, false},
-    WITHOUT_TODAY("_model.decoder.decoder.2"),
-    {"_model.stft.forward_basis_buffer", NULL, false},
-    {0},
-};
+static const char vad_names[] =
+    "_model.encoder.% .reparam_conv* _model.decoder.rnn.weight_ih _model.decoder.rnn.weight_hh "
+    "_model.decoder.rnn.bias_ih _model.decoder.rnn.bias_hh _model.decoder.decoder.2* "
+    "_model.stft.forward_basis_buffer";
 
 /* It wants the magic ggml. Source: whisper_model_load() and whisper_vad_init_with_params(). */
 static const char for_whisper_cpp[] =
@@ -321,13 +243,46 @@ bool gguf_matches_rule(const char *pattern, struct gguf_string name, uint32_t n_
     return (!has_layer || match.layer < n_layers) && (!has_more || match.expert < n_more);
 }
 
-const struct gguf_name_rule *gguf_rule_of(const struct gguf_name_rule *rules,
-                                          struct gguf_string old_name, uint32_t n_layers,
-                                          uint32_t n_more, uint32_t *layer)
+/* Write one side of a word, whose mark at the end stands for `suffix` or ".weight". */
+static void write_name(char name[GGUF_RULE_NAME_BYTES], const char *prefix, size_t prefix_length,
+                       const char *side, size_t length, const char *suffix)
 {
-    for (; rules->old_name; rules++) {
-        if (gguf_matches_rule(rules->old_name, old_name, n_layers, n_more, layer))
-            return rules;
+    const char end = length > 0 ? side[length - 1] : '\0';
+    const int n = snprintf(name, GGUF_RULE_NAME_BYTES, "%.*s%.*s%s", (int)prefix_length, prefix,
+                           (int)length - (end == '*'), side,
+                           end == '*'   ? suffix
+                           : end == '.' ? "weight"
+                                        : "");
+
+    assert(n < GGUF_RULE_NAME_BYTES);
+    (void)n;
+}
+
+size_t gguf_name_rules_read(const char *text, struct gguf_name_rule rules[GGUF_MAX_NAME_RULES])
+{
+    static const char *const suffixes[] = {".weight", ".bias"};
+    const char *prefix = text, *word = text + strcspn(text, " ");
+    const size_t prefix_length = (size_t)(word - text);
+    size_t n = 0;
+
+    while (*word != '\0') {
+        const char *old = word + 1, *name = old + strcspn(old, "> ?");
+        const size_t old_length = (size_t)(name - old);
+        const bool is_pair = name[-1] == '*', is_of_layer = *old == '.' || *old == '/';
+        const size_t length = *name == '>' ? strcspn(name + 1, " ?") : 0;
+
+        word = name + (*name == '>') + length;
+        for (size_t i = 0; i < (is_pair ? 2 : 1); i++) {
+            assert(n < GGUF_MAX_NAME_RULES);
+            rules[n] = (struct gguf_name_rule){.is_optional = *word == '?' && (!is_pair || i == 1)};
+            write_name(rules[n].old_name, prefix, is_of_layer ? prefix_length : 0, old, old_length,
+                       suffixes[i]);
+            if (length > 0)
+                write_name(rules[n].name, "blk.%.", is_of_layer ? 6 : 0, name + 1, length,
+                           suffixes[i]);
+            n++;
+        }
+        word += *word == '?';
     }
-    return NULL;
+    return n;
 }

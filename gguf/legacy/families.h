@@ -42,14 +42,25 @@ enum gguf_vocabulary_style {
 };
 
 /*
- * Maps an old tensor name to its GGUF name. '%' stands for a layer's number, '#' for the number
- * of a layer of a second kind.
+ * Names of tensors in old files and in GGUF are a text: the prefix of layers in old files, in which
+ * '%' stands for a layer's number and '#' for that of a layer of a second kind, then words:
+ *
+ *   norm.>output_norm.       the old name, and the name in GGUF; "." at the end is ".weight"
+ *   .ln_1*>attn_norm*        in layers: PREFIX.ln_1 and blk.%.attn_norm; with .weight and .bias
+ *   .ln_1*>attn_norm*?       a complete model may lack the tensor or, of two, the bias
+ *   encoder.conv1*           GGUF has no name
  */
+#define GGUF_RULE_NAME_BYTES 80
+#define GGUF_MAX_NAME_RULES  128
+
 struct gguf_name_rule {
-    const char *old_name;
-    const char *name; /* NULL: GGUF has no name */
-    bool is_optional; /* a complete model may lack it */
+    char old_name[GGUF_RULE_NAME_BYTES];
+    char name[GGUF_RULE_NAME_BYTES]; /* "": GGUF has no name */
+    bool is_optional;                /* a complete model may lack it */
 };
+
+/* Read the rules of a text. Returns their number. */
+size_t gguf_name_rules_read(const char *text, struct gguf_name_rule rules[GGUF_MAX_NAME_RULES]);
 
 /* A value that was built into the programs of that time. */
 struct gguf_constant {
@@ -69,7 +80,7 @@ struct gguf_family {
     const struct gguf_hyperparameter *hyperparameters; /* up to one without a name */
     enum gguf_vocabulary_style vocabulary;
     const char *tokenizer;                 /* "llama" or "gpt2" */
-    const struct gguf_name_rule *names;    /* up to one without an old name */
+    const char *names;                     /* see struct gguf_name_rule */
     const struct gguf_constant *constants; /* up to one without a key; may be NULL */
     /* Additional data in the file; see gguf/legacy/old_reading.h */
     enum gguf_extra { GGUF_EXTRA_NONE, GGUF_EXTRA_MEL_FILTERS, GGUF_EXTRA_VAD } extra;
@@ -93,11 +104,3 @@ const struct gguf_family *gguf_family_by_name(const char *name);
  */
 bool gguf_matches_rule(const char *pattern, struct gguf_string name, uint32_t n_layers,
                        uint32_t n_more, uint32_t *layer);
-
-/*
- * Return the rule that matches a tensor's old name, or NULL. Numbers of layers are as for
- * gguf_matches_rule().
- */
-const struct gguf_name_rule *gguf_rule_of(const struct gguf_name_rule *rules,
-                                          struct gguf_string old_name, uint32_t n_layers,
-                                          uint32_t n_more, uint32_t *layer);

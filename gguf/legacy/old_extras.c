@@ -42,64 +42,62 @@ void gguf_mel_filters_add_keys(struct gguf_key_adder *adder, const struct gguf_m
     gguf_add_value(adder, ".mel_filters.values", values);
 }
 
-int gguf_vad_read_name(struct gguf_cursor *cursor, struct gguf_vad_sizes *sizes,
-                       struct gguf_report *report)
-{
-    if (gguf_cursor_string(cursor, &sizes->model_type) < 0)
-        return gguf_cursor_fail(cursor, gguf_at_part("header", 0), "the name of the model", report);
-    return 0;
-}
+/* A limit for the allocation; the model has four. */
+#define VAD_MAX_LAYERS 64
+
+static const char *const vad_layers[] = {".encoder.in_channels", ".encoder.out_channels",
+                                         ".encoder.kernel_sizes"};
+static const char *const vad_last[] = {".lstm_input_size", ".lstm_hidden_size", ".final_conv_in",
+                                       ".final_conv_out"};
+
+enum { VAD_PER_LAYER = sizeof vad_layers / sizeof *vad_layers, VAD_N_LAST = 4 };
 
 int gguf_vad_read_layers(struct gguf_cursor *cursor, uint32_t n_layers,
                          struct gguf_vad_sizes *sizes, struct gguf_report *report)
 {
-    if (n_layers > GGUF_VAD_MAX_LAYERS)
-        return gguf_error(report, GGUF_RULE_HYPERPARAMETER, -EINVAL, gguf_at(cursor->offset),
+    const uint64_t n_bytes = (VAD_PER_LAYER * (uint64_t)n_layers + VAD_N_LAST) * sizeof(uint32_t);
+    const uint64_t offset = cursor->offset;
+    const uint8_t *numbers;
+
+    if (n_layers > VAD_MAX_LAYERS)
+        return gguf_error(report, GGUF_RULE_HYPERPARAMETER, -EINVAL, gguf_at(offset),
                           "the encoder has %" PRIu32 " layers, the limit is %d", n_layers,
-                          GGUF_VAD_MAX_LAYERS);
+                          VAD_MAX_LAYERS);
+    numbers = gguf_cursor_take(cursor, n_bytes);
+    if (!numbers)
+        return gguf_cursor_fail(cursor, gguf_at_part("header", 0),
+                                "the sizes of the encoder's layers and of the decoder", report);
     sizes->n_layers = n_layers;
-    for (uint32_t i = 0; i < n_layers; i++) {
-        for (int j = 0; j < GGUF_VAD_PER_LAYER; j++) {
-            if (gguf_cursor_u32(cursor, &sizes->layers[i][j]) < 0)
-                return gguf_cursor_fail(cursor, gguf_at_part("header", 0), "the encoder's layers",
-                                        report);
-        }
-    }
-    for (int i = 0; i < GGUF_VAD_N_LAST; i++) {
-        if (gguf_cursor_u32(cursor, &sizes->last[i]) < 0)
-            return gguf_cursor_fail(cursor, gguf_at_part("header", 0), "the decoder's sizes",
-                                    report);
-    }
+    sizes->numbers = (struct gguf_cursor){.data = numbers, .size_bytes = n_bytes};
     return 0;
 }
 
-static void add_layers(struct gguf_key_adder *adder, const char *key, int which,
-                       const struct gguf_vad_sizes *sizes)
+static uint32_t vad_number(struct gguf_cursor numbers, size_t index)
 {
-    struct gguf_array_builder builder;
-    const int result = gguf_make_array(adder->model, GGUF_UINT32, sizes->n_layers,
-                                       sizes->n_layers * sizeof(uint32_t), &builder);
+    uint32_t number = 0;
 
-    if (result < 0) {
-        adder->result = result;
-        return;
-    }
-    for (uint32_t i = 0; i < sizes->n_layers; i++)
-        gguf_put_u32(&builder, sizes->layers[i][which]);
-    gguf_add_array(adder, key, &builder);
+    numbers.offset = index * sizeof number;
+    (void)gguf_cursor_u32(&numbers, &number);
+    return number;
 }
 
 void gguf_vad_add_keys(struct gguf_key_adder *adder, const struct gguf_vad_sizes *sizes)
 {
-    static const char *const of_layers[GGUF_VAD_PER_LAYER] = {
-        ".encoder.in_channels", ".encoder.out_channels", ".encoder.kernel_sizes"};
-    static const char *const last[GGUF_VAD_N_LAST] = {".lstm_input_size", ".lstm_hidden_size",
-                                                      ".final_conv_in", ".final_conv_out"};
+    const size_t n = sizes->n_layers;
 
     gguf_add_value(adder, ".model_type",
                    (struct gguf_value){.type = GGUF_STRING, .string = sizes->model_type});
-    for (int i = 0; i < GGUF_VAD_PER_LAYER; i++)
-        add_layers(adder, of_layers[i], i, sizes);
-    for (int i = 0; i < GGUF_VAD_N_LAST; i++)
-        gguf_add_u32(adder, last[i], sizes->last[i]);
+    for (size_t i = 0; i < VAD_PER_LAYER; i++) {
+        struct gguf_array_builder builder;
+
+        if (gguf_make_array(adder->model, GGUF_UINT32, n, n * sizeof(uint32_t), &builder) < 0) {
+            adder->result = -ENOMEM;
+            return;
+        }
+        for (size_t layer = 0; layer < n; layer++)
+            gguf_put_u32(&builder, vad_number(sizes->numbers, VAD_PER_LAYER * layer + i));
+        gguf_add_array(adder, vad_layers[i], &builder);
+    }
+    for (size_t i = 0; i < VAD_N_LAST; i++)
+        gguf_add_u32(adder, vad_last[i], vad_number(sizes->numbers, VAD_PER_LAYER * n + i));
 }

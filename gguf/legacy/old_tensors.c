@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_RULES 128
-
 /* Make room for one more. Most files have some hundreds. */
 static int make_room(struct gguf_model *model, size_t *room)
 {
@@ -175,11 +173,11 @@ static int set_name(struct gguf_model *model, struct gguf_tensor *tensor, const 
     return result;
 }
 
-static int check_complete(const struct gguf_name_rule *rules, const uint64_t *counts,
-                          uint32_t n_layers, uint32_t n_more, uint64_t n_tensors,
-                          struct gguf_report *report)
+static int check_complete(const struct gguf_name_rule *rules, size_t n_rules,
+                          const uint64_t *counts, uint32_t n_layers, uint32_t n_more,
+                          uint64_t n_tensors, struct gguf_report *report)
 {
-    for (size_t i = 0; rules[i].old_name; i++) {
+    for (size_t i = 0; i < n_rules; i++) {
         const char *mark = strpbrk(rules[i].old_name, "%#");
         const uint64_t expected = !mark ? 1 : *mark == '%' ? n_layers : n_more;
 
@@ -192,25 +190,28 @@ static int check_complete(const struct gguf_name_rule *rules, const uint64_t *co
     return 0;
 }
 
-int gguf_old_tensors_name(struct gguf_model *model, const struct gguf_name_rule *rules,
-                          uint32_t n_layers, uint32_t n_more, struct gguf_report *report)
+int gguf_old_tensors_name(struct gguf_model *model, const char *names, uint32_t n_layers,
+                          uint32_t n_more, struct gguf_report *report)
 {
-    uint64_t counts[MAX_RULES] = {0};
+    struct gguf_name_rule rules[GGUF_MAX_NAME_RULES];
+    uint64_t counts[GGUF_MAX_NAME_RULES] = {0};
+    const size_t n_rules = gguf_name_rules_read(names, rules);
 
     for (uint64_t i = 0; i < model->n_tensors; i++) {
         struct gguf_tensor *tensor = &model->tensors[i];
         uint32_t layer;
-        const struct gguf_name_rule *rule =
-            gguf_rule_of(rules, tensor->name, n_layers, n_more, &layer);
+        size_t k = 0;
 
-        if (!rule)
+        while (k < n_rules &&
+               !gguf_matches_rule(rules[k].old_name, tensor->name, n_layers, n_more, &layer))
+            k++;
+        if (k == n_rules)
             continue;
-        assert(rule - rules < MAX_RULES);
-        counts[rule - rules]++;
-        if (rule->name && set_name(model, tensor, rule->name, layer) < 0)
+        counts[k]++;
+        if (*rules[k].name != '\0' && set_name(model, tensor, rules[k].name, layer) < 0)
             return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
     }
     if (model->n_tensors == 0)
         return 0;
-    return check_complete(rules, counts, n_layers, n_more, model->n_tensors, report);
+    return check_complete(rules, n_rules, counts, n_layers, n_more, model->n_tensors, report);
 }

@@ -32,10 +32,11 @@ void gguf_old_tensors_drop(struct gguf_model *model);
 /*
  * Set the GGUF name of each tensor, and check that a model with tensors has all of them: this is
  * the only sign of a file that was cut between two tensors. Numbers of layers are as for
- * gguf_rule_of(). Returns 0, or a negative errno with the reason in `report`.
+ * gguf_matches_rule(), `names` as for gguf_name_rules_read(). Returns 0, or a negative errno with
+ * the reason in `report`.
  */
-int gguf_old_tensors_name(struct gguf_model *model, const struct gguf_name_rule *rules,
-                          uint32_t n_layers, uint32_t n_more, struct gguf_report *report);
+int gguf_old_tensors_name(struct gguf_model *model, const char *names, uint32_t n_layers,
+                          uint32_t n_more, struct gguf_report *report);
 
 /*
  * Make a name from a pattern, with the number of a layer instead of '%' or '#'; it lives as long as

@@ -137,8 +137,10 @@ static int read_header(struct gguf_cursor *cursor, struct gguf_old_reading *read
 {
     int result = 0;
 
-    if (reading->family->extra == GGUF_EXTRA_VAD)
-        result = gguf_vad_read_name(cursor, &reading->vad, report);
+    if (reading->family->extra == GGUF_EXTRA_VAD &&
+        gguf_cursor_string(cursor, &reading->vad.model_type) < 0)
+        result =
+            gguf_cursor_fail(cursor, gguf_at_part("header", 0), "the name of the model", report);
     if (result == 0)
         result = read_numbers(cursor, reading, report);
     if (result == 0)
@@ -240,40 +242,12 @@ static int fail_unknown(const char *name, struct gguf_report *report)
                       gguf_quote((struct gguf_string){name, strlen(name)}).text, known);
 }
 
-struct failure {
-    const struct gguf_family *family;
-    struct gguf_finding finding;
-};
-
-/* Report why the family that was read furthest does not fit, and add notes on the others. */
-static int fail_all(const struct failure *failures, size_t n_failures, struct gguf_report *report)
-{
-    const struct failure *best = &failures[0];
-
-    assert(n_failures > 0);
-    for (size_t i = 1; i < n_failures; i++) {
-        if (failures[i].finding.file_offset > best->finding.file_offset)
-            best = &failures[i];
-    }
-    gguf_error(report, GGUF_RULE_FAMILY, best->finding.code, gguf_at(best->finding.file_offset),
-               "fits no known family of old ggml models, best %s: %.500s", best->family->name,
-               best->finding.message);
-    for (size_t i = 0; i < n_failures; i++) {
-        if (&failures[i] != best)
-            gguf_note(report, GGUF_RULE_FAMILY, gguf_at(failures[i].finding.file_offset),
-                      "as %s: %.600s", failures[i].family->name, failures[i].finding.message);
-    }
-    return best->finding.code;
-}
-
-#define MAX_FAMILIES 16
-
+/* Try all families. If none fits, report why the one that was read furthest does not. */
 static int find_family(struct gguf_cursor cursor, struct gguf_model *model,
                        struct gguf_old_reading *reading, struct gguf_report *report)
 {
-    struct failure failures[MAX_FAMILIES] = {0};
-    const struct gguf_family *family;
-    size_t n_failures = 0;
+    const struct gguf_family *family, *best = NULL;
+    struct gguf_finding furthest;
 
     for (size_t i = 0; (family = gguf_family_at(i)); i++) {
         struct gguf_report trial = {0};
@@ -288,10 +262,14 @@ static int find_family(struct gguf_cursor cursor, struct gguf_model *model,
             return gguf_error(report, trial.first_error.rule, result,
                               gguf_at(trial.first_error.file_offset), "%s",
                               trial.first_error.message);
-        assert(n_failures < MAX_FAMILIES);
-        failures[n_failures++] = (struct failure){family, trial.first_error};
+        if (!best || trial.first_error.file_offset > furthest.file_offset) {
+            best = family;
+            furthest = trial.first_error;
+        }
     }
-    return fail_all(failures, n_failures, report);
+    return gguf_error(report, GGUF_RULE_FAMILY, furthest.code, gguf_at(furthest.file_offset),
+                      "fits no known family of old ggml models, best %s: %.500s", best->name,
+                      furthest.message);
 }
 
 static int read_file(struct gguf_cursor cursor, const char *family_name, struct gguf_model *model,

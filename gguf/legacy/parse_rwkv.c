@@ -88,86 +88,39 @@ static int choose_types(struct gguf_model *model, struct header *header, int era
 
 /* ---- the architectures ---- */
 
-/* clang-format off */
-#define NORM(old, today) \
-    {old ".weight", today ".weight", false}, {old ".bias", today ".bias", false}
-#define BLOCK(old, today) {"blocks.%." old, "blk.%." today, false}
-#define NAMELESS(old)     {"blocks.%." old, NULL, false}
-/* clang-format on */
-
-#define EVERYWHERE                                                                                 \
-    {"emb.weight", "token_embd.weight", false}, {"head.weight", "output.weight", false},           \
-        NORM("ln_out", "output_norm"), NORM("blocks.0.ln0", "token_embd_norm"),                    \
-        NORM("blocks.%.ln1", "blk.%.attn_norm"), NORM("blocks.%.ln2", "blk.%.attn_norm_2"),        \
-        BLOCK("att.key.weight", "time_mix_key.weight"),                                            \
-        BLOCK("att.value.weight", "time_mix_value.weight"),                                        \
-        BLOCK("att.receptance.weight", "time_mix_receptance.weight"),                              \
-        BLOCK("att.output.weight", "time_mix_output.weight"),                                      \
-        BLOCK("ffn.key.weight", "channel_mix_key.weight"),                                         \
-        BLOCK("ffn.value.weight", "channel_mix_value.weight")
-#define BEFORE_6                                                                                   \
-    NAMELESS("att.time_mix_k"), NAMELESS("att.time_mix_v"), NAMELESS("att.time_mix_r"),            \
-        NAMELESS("ffn.time_mix_k"), NAMELESS("ffn.time_mix_r"), BEFORE_7
-#define BEFORE_7                                                                                   \
-    NAMELESS("att.time_decay"), BLOCK("ffn.receptance.weight", "channel_mix_receptance.weight")
-#define SINCE_5      NORM("blocks.%.att.ln_x", "blk.%.time_mix_ln")
-#define GATE         BLOCK("att.gate.weight", "time_mix_gate.weight")
-#define LERP(letter) BLOCK("att.time_maa_" letter, "time_mix_lerp_" letter ".weight")
-#define MIX(name)    BLOCK("att." name, "time_mix_" name ".weight")
-
 /*
  * Only tensors with the same values and shape in GGUF files have a GGUF name; rwkv_tensors.h has
  * the others of 6 and 7. GGUF was never defined for 4 and 5, so they use the names of 6.
  */
-static const struct gguf_name_rule names_4[] = {
-    EVERYWHERE, BEFORE_6, NAMELESS("att.time_first"), {0}};
-static const struct gguf_name_rule names_5_1[] = {
-    EVERYWHERE, BEFORE_6, SINCE_5, NAMELESS("att.time_first"), {0}};
-static const struct gguf_name_rule names_5_2[] = {
-    EVERYWHERE, BEFORE_6, SINCE_5, GATE, NAMELESS("att.time_mix_g"), NAMELESS("att.time_faaaa"),
-    {0}};
-static const struct gguf_name_rule names_6[] = {
-    EVERYWHERE,
-    BEFORE_7,
-    SINCE_5,
-    GATE,
-    NAMELESS("att.time_faaaa"),
-    LERP("x"),
-    LERP("w"),
-    LERP("k"),
-    LERP("v"),
-    LERP("r"),
-    LERP("g"),
-    BLOCK("att.time_maa_w1", "time_mix_w1.weight"),
-    BLOCK("att.time_maa_w2", "time_mix_w2.weight"),
-    BLOCK("att.time_decay_w1", "time_mix_decay_w1.weight"),
-    BLOCK("att.time_decay_w2", "time_mix_decay_w2.weight"),
-    BLOCK("ffn.time_maa_k", "channel_mix_lerp_k.weight"),
-    BLOCK("ffn.time_maa_r", "channel_mix_lerp_r.weight"),
-    {0},
-};
-static const struct gguf_name_rule names_7[] = {
-    EVERYWHERE,
-    SINCE_5,
-    NAMELESS("att.x_rwkvag"),
-    MIX("w0"),
-    MIX("w1"),
-    MIX("w2"),
-    MIX("a0"),
-    MIX("a1"),
-    MIX("a2"),
-    MIX("g1"),
-    MIX("g2"),
-    MIX("k_k"),
-    MIX("k_a"),
-    NAMELESS("att.r_k"),
-    BLOCK("ffn.x_k", "channel_mix_lerp_k.weight"),
-    /* The first layer has none: it computes the values that the others mix in. */
-    {"blocks.%.att.v0", "blk.%.time_mix_v0.weight", true},
-    {"blocks.%.att.v1", "blk.%.time_mix_v1.weight", true},
-    {"blocks.%.att.v2", "blk.%.time_mix_v2.weight", true},
-    {0},
-};
+#define EVERYWHERE                                                                                 \
+    "blocks.% emb.>token_embd. head.>output. ln_out*>output_norm* "                                \
+    "blocks.0.ln0*>token_embd_norm* .ln1*>attn_norm* .ln2*>attn_norm_2* "                          \
+    ".att.key.>time_mix_key. .att.value.>time_mix_value. "                                         \
+    ".att.receptance.>time_mix_receptance. .att.output.>time_mix_output. "                         \
+    ".ffn.key.>channel_mix_key. .ffn.value.>channel_mix_value."
+#define BEFORE_7 " .att.time_decay .ffn.receptance.>channel_mix_receptance."
+#define BEFORE_6                                                                                   \
+    " .att.time_mix_k .att.time_mix_v .att.time_mix_r .ffn.time_mix_k .ffn.time_mix_r" BEFORE_7
+#define SINCE_5 " .att.ln_x*>time_mix_ln*"
+#define GATE    " .att.gate.>time_mix_gate. .att.time_faaaa"
+
+static const char names_4[] = EVERYWHERE BEFORE_6 " .att.time_first";
+static const char names_5_1[] = EVERYWHERE BEFORE_6 SINCE_5 " .att.time_first";
+static const char names_5_2[] = EVERYWHERE BEFORE_6 SINCE_5 GATE " .att.time_mix_g";
+static const char names_6[] = EVERYWHERE BEFORE_7 SINCE_5 GATE
+    " .att.time_maa_x>time_mix_lerp_x. .att.time_maa_w>time_mix_lerp_w. "
+    ".att.time_maa_k>time_mix_lerp_k. .att.time_maa_v>time_mix_lerp_v. "
+    ".att.time_maa_r>time_mix_lerp_r. .att.time_maa_g>time_mix_lerp_g. "
+    ".att.time_maa_w1>time_mix_w1. .att.time_maa_w2>time_mix_w2. "
+    ".att.time_decay_w1>time_mix_decay_w1. .att.time_decay_w2>time_mix_decay_w2. "
+    ".ffn.time_maa_k>channel_mix_lerp_k. .ffn.time_maa_r>channel_mix_lerp_r.";
+/* The first layer lacks v0 to v2: it computes the values that the others mix in. */
+static const char names_7[] = EVERYWHERE SINCE_5
+    " .att.x_rwkvag .att.w0>time_mix_w0. .att.w1>time_mix_w1. .att.w2>time_mix_w2. "
+    ".att.a0>time_mix_a0. .att.a1>time_mix_a1. .att.a2>time_mix_a2. .att.g1>time_mix_g1. "
+    ".att.g2>time_mix_g2. .att.k_k>time_mix_k_k. .att.k_a>time_mix_k_a. .att.r_k "
+    ".ffn.x_k>channel_mix_lerp_k. .att.v0>time_mix_v0.? .att.v1>time_mix_v1.? "
+    ".att.v2>time_mix_v2.?";
 
 /* A key whose value is a dimension of a tensor. */
 struct shape_key {
@@ -176,26 +129,26 @@ struct shape_key {
     unsigned dim;
 };
 
-static const struct shape_key shapes_4[] = {{".feed_forward_length", "blocks.0.ffn.key.weight", 1},
-                                            {0}};
+static const struct shape_key shapes_4[] = {
+    {".feed_forward_length", "blk.0.channel_mix_key.weight", 1}, {0}};
 static const struct shape_key shapes_5_2[] = {
-    {".feed_forward_length", "blocks.0.ffn.key.weight", 1},
+    {".feed_forward_length", "blk.0.channel_mix_key.weight", 1},
     {".wkv.head_size", "blocks.0.att.time_decay", 1},
     {0}};
 static const struct shape_key shapes_6[] = {
-    {".feed_forward_length", "blocks.0.ffn.key.weight", 1},
+    {".feed_forward_length", "blk.0.channel_mix_key.weight", 1},
     {".wkv.head_size", "blocks.0.att.time_decay", 1},
-    {".time_mix_extra_dim", "blocks.0.att.time_maa_w2", 0},
-    {".time_decay_extra_dim", "blocks.0.att.time_decay_w1", 1},
+    {".time_mix_extra_dim", "blk.0.time_mix_w2.weight", 0},
+    {".time_decay_extra_dim", "blk.0.time_mix_decay_w1.weight", 1},
     {0},
 };
 static const struct shape_key shapes_7[] = {
-    {".feed_forward_length", "blocks.0.ffn.key.weight", 1},
+    {".feed_forward_length", "blk.0.channel_mix_key.weight", 1},
     {".wkv.head_size", "blocks.0.att.r_k", 0},
-    {".attention.decay_lora_rank", "blocks.0.att.w1", 1},
-    {".attention.iclr_lora_rank", "blocks.0.att.a1", 1},
-    {".attention.value_residual_mix_lora_rank", "blocks.1.att.v1", 1},
-    {".attention.gate_lora_rank", "blocks.0.att.g1", 1},
+    {".attention.decay_lora_rank", "blk.0.time_mix_w1.weight", 1},
+    {".attention.iclr_lora_rank", "blk.0.time_mix_a1.weight", 1},
+    {".attention.value_residual_mix_lora_rank", "blk.1.time_mix_v1.weight", 1},
+    {".attention.gate_lora_rank", "blk.0.time_mix_g1.weight", 1},
     {0},
 };
 
@@ -204,43 +157,29 @@ static const struct architecture {
     const char *tensor;
     const char *name; /* general.architecture and prefix of its keys */
     uint32_t version, minor_version;
-    const char *format; /* of versions 100 and 101 */
-    const char *newer_format;
-    const struct gguf_name_rule *names;
+    const char *names; /* see struct gguf_name_rule */
     const struct shape_key *shapes;
     const struct gguf_rwkv_rule *rules; /* NULL: llama.cpp does not run it */
 } architectures[] = {
-    {"blocks.0.att.r_k", "rwkv7", 7, 0, "rwkv.cpp v100 RWKV 7", "rwkv.cpp v101 RWKV 7", names_7,
-     shapes_7, gguf_rwkv7_rules},
-    {"blocks.0.att.time_maa_x", "rwkv6", 6, 0, "rwkv.cpp v100 RWKV 6", "rwkv.cpp v101 RWKV 6",
-     names_6, shapes_6, gguf_rwkv6_rules},
-    {"blocks.0.att.gate.weight", "rwkv", 5, 2, "rwkv.cpp v100 RWKV 5.2", "rwkv.cpp v101 RWKV 5.2",
-     names_5_2, shapes_5_2, NULL},
-    {"blocks.0.att.ln_x.weight", "rwkv", 5, 1, "rwkv.cpp v100 RWKV 5.1", "rwkv.cpp v101 RWKV 5.1",
-     names_5_1, shapes_4, NULL},
-    {"blocks.0.att.time_first", "rwkv", 4, 0, "rwkv.cpp v100 RWKV 4", "rwkv.cpp v101 RWKV 4",
-     names_4, shapes_4, NULL},
+    {"blocks.0.att.r_k", "rwkv7", 7, 0, names_7, shapes_7, gguf_rwkv7_rules},
+    {"blocks.0.att.time_maa_x", "rwkv6", 6, 0, names_6, shapes_6, gguf_rwkv6_rules},
+    {"blocks.0.att.gate.weight", "rwkv", 5, 2, names_5_2, shapes_5_2, NULL},
+    {"blocks.0.att.ln_x.weight", "rwkv", 5, 1, names_5_1, shapes_4, NULL},
+    {"blocks.0.att.time_first", "rwkv", 4, 0, names_4, shapes_4, NULL},
 };
+
+static const char *const minor_versions[] = {"", ".1", ".2"};
 
 static const char for_llama_cpp[] =
     "for llama.cpp, which loads it without a vocabulary, for token ids only: rwkv.cpp files hold "
     "none; set tokenizer.ggml.model to rwkv and tokenizer.ggml.tokens to add one";
 static const char too_old[] = "for no program known: llama.cpp runs RWKV 6 and 7, none before";
 
-static const struct gguf_tensor *find_tensor(const struct gguf_model *model, const char *name)
-{
-    for (uint64_t i = 0; i < model->n_tensors; i++) {
-        if (gguf_string_equals(model->tensors[i].name, name))
-            return &model->tensors[i];
-    }
-    return NULL;
-}
-
 static const struct architecture *find_architecture(const struct gguf_model *model,
                                                     struct gguf_report *report)
 {
     for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++) {
-        if (find_tensor(model, architectures[i].tensor))
+        if (gguf_tensor_named(model, architectures[i].tensor))
             return &architectures[i];
     }
     gguf_error(report, GGUF_RULE_TENSORS_MISSING, -ENODATA, GGUF_NO_PLACE,
@@ -294,10 +233,10 @@ static int read_header(struct gguf_cursor *cursor, struct header *header,
 static void add_shapes(struct gguf_key_adder *adder, const struct header *header,
                        const struct architecture *architecture)
 {
-    const struct gguf_tensor *decay = find_tensor(adder->model, "blocks.0.att.time_decay");
+    const struct gguf_tensor *decay = gguf_tensor_named(adder->model, "blocks.0.att.time_decay");
 
     for (const struct shape_key *shape = architecture->shapes; shape->key; shape++) {
-        const struct gguf_tensor *tensor = find_tensor(adder->model, shape->tensor);
+        const struct gguf_tensor *tensor = gguf_tensor_named(adder->model, shape->tensor);
 
         if (tensor)
             gguf_add_u32(adder, shape->key, tensor->ne[shape->dim]);
@@ -384,8 +323,11 @@ int gguf_parse_rwkv(struct gguf_model *model, const struct gguf_open_options *op
     if (result < 0)
         return result;
     model->format =
-        header.version == NEWER_VERSION ? architecture->newer_format : architecture->format;
+        gguf_model_print(model, "rwkv.cpp v%" PRIu32 " RWKV %" PRIu32 "%s", header.version,
+                         architecture->version, minor_versions[architecture->minor_version]);
     model->gguf_remark = architecture->rules ? for_llama_cpp : too_old;
+    if (!model->format)
+        return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
     model->rwkv_rules = architecture->rules;
     result = add_keys(model, &header, architecture, options->era);
     return result < 0 ? gguf_system_error(report, result, GGUF_NO_PLACE) : 0;

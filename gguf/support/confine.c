@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/param.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -42,21 +43,16 @@ struct ruleset {
 };
 
 #define CREATE_RULESET_VERSION 1u /* LANDLOCK_CREATE_RULESET_VERSION */
+#define RULE_PATH_BENEATH      1  /* LANDLOCK_RULE_PATH_BENEATH */
 
-/*
- * Rights added by each version of the ABI. A right that is handled and not granted by a rule is
- * denied.
- */
-static const struct {
-    long abi;
-    struct ruleset added;
-} landlock_versions[] = {
-    {1, {.handled_access_fs = (1u << 13) - 1}}, /* LANDLOCK_ACCESS_FS_EXECUTE to _MAKE_SYM */
-    {2, {.handled_access_fs = 1u << 13}},       /* LANDLOCK_ACCESS_FS_REFER */
-    {3, {.handled_access_fs = 1u << 14}},       /* LANDLOCK_ACCESS_FS_TRUNCATE */
-    {4, {.handled_access_net = 3}},             /* LANDLOCK_ACCESS_NET_BIND_TCP, _CONNECT_TCP */
-    {5, {.handled_access_fs = 1u << 15}},       /* LANDLOCK_ACCESS_FS_IOCTL_DEV */
-    {6, {.scoped = 3}},                         /* LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET, _SIGNAL */
+/* All rights of versions 1 to 6 of the ABI. One that is handled and not granted is denied. */
+static const struct ruleset landlock_versions[] = {
+    {.handled_access_fs = (1u << 13) - 1}, /* LANDLOCK_ACCESS_FS_EXECUTE to _MAKE_SYM */
+    {(1u << 14) - 1, 0, 0},                /* _REFER */
+    {(1u << 15) - 1, 0, 0},                /* _TRUNCATE */
+    {(1u << 15) - 1, 3, 0},                /* LANDLOCK_ACCESS_NET_BIND_TCP, _CONNECT_TCP */
+    {(1u << 16) - 1, 3, 0},                /* LANDLOCK_ACCESS_FS_IOCTL_DEV */
+    {(1u << 16) - 1, 3, 3},                /* LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET, _SIGNAL */
 };
 
 /*
@@ -65,44 +61,35 @@ static const struct {
  */
 #define WRITABLE_ACCESS                                                                            \
     (1u << 1 | 1u << 2 | 1u << 3 | 1u << 5 | 1u << 7 | 1u << 8 | 1u << 12 | 1u << 14)
-#define RULE_PATH_BENEATH 1 /* LANDLOCK_RULE_PATH_BENEATH */
 
 struct __attribute__((packed)) path_rule {
     uint64_t allowed_access;
     int32_t parent_fd;
 };
 
-/*
- * Enforce a ruleset that handles all rights the kernel knows and grants only those below the
- * directory.
- */
+/* Deny all that the kernel's Landlock knows, except some rights below the directory. */
 static int enforce_landlock(const int *writable_directory)
 {
     const long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, CREATE_RULESET_VERSION);
-    struct ruleset rules = {0};
-    long descriptor;
-    int result = 0;
+    const struct ruleset *rules;
+    int descriptor, result = 0;
 
-    if (abi < 0)
+    if (abi <= 0)
         return errno == ENOSYS || errno == EOPNOTSUPP ? 0 : -errno;
-    for (size_t i = 0; i < COUNT(landlock_versions) && landlock_versions[i].abi <= abi; i++) {
-        rules.handled_access_fs |= landlock_versions[i].added.handled_access_fs;
-        rules.handled_access_net |= landlock_versions[i].added.handled_access_net;
-        rules.scoped |= landlock_versions[i].added.scoped;
-    }
-    descriptor = syscall(SYS_landlock_create_ruleset, &rules, sizeof rules, 0);
+    rules = &landlock_versions[MIN((size_t)abi, COUNT(landlock_versions)) - 1];
+    descriptor = (int)syscall(SYS_landlock_create_ruleset, rules, sizeof *rules, 0);
     if (descriptor < 0)
         return -errno;
     if (writable_directory) {
-        const struct path_rule rule = {WRITABLE_ACCESS & rules.handled_access_fs,
+        const struct path_rule rule = {WRITABLE_ACCESS & rules->handled_access_fs,
                                        *writable_directory};
 
-        if (syscall(SYS_landlock_add_rule, (int)descriptor, RULE_PATH_BENEATH, &rule, 0) != 0)
+        if (syscall(SYS_landlock_add_rule, descriptor, RULE_PATH_BENEATH, &rule, 0) != 0)
             result = -errno;
     }
-    if (result == 0 && syscall(SYS_landlock_restrict_self, (int)descriptor, 0) != 0)
+    if (result == 0 && syscall(SYS_landlock_restrict_self, descriptor, 0) != 0)
         result = -errno;
-    close((int)descriptor);
+    close(descriptor);
     return result;
 }
 
@@ -176,22 +163,53 @@ static const int common_calls[] = {
     SCMP_SYS(sysinfo),
 };
 
-/* Allow a call when one of its arguments is a value. */
-static int allow_if(scmp_filter_ctx filter, int call, unsigned argument, uint64_t value)
+/* A call that is allowed when the bits of `mask` in one of its arguments are `bits`. */
+struct conditional_call {
+    int call;
+    unsigned argument;
+    uint64_t mask, bits;
+};
+
+#define WHOLE UINT64_MAX
+
+/*
+ * Memory without code, questions about descriptors and terminals, data for sockets that are
+ * connected (to the system's log).
+ */
+static const struct conditional_call harmless_calls[] = {
+    {SCMP_SYS(mmap), 2, PROT_EXEC, 0},    {SCMP_SYS(mprotect), 2, PROT_EXEC, 0},
+    {SCMP_SYS(fcntl), 1, WHOLE, F_GETFD}, {SCMP_SYS(fcntl), 1, WHOLE, F_GETFL},
+    {SCMP_SYS(ioctl), 1, WHOLE, TCGETS},  {SCMP_SYS(ioctl), 1, WHOLE, TIOCGWINSZ},
+#ifdef TCGETS2
+    {SCMP_SYS(ioctl), 1, WHOLE, TCGETS2},
+#endif
+    {SCMP_SYS(sendto), 4, WHOLE, 0},
+};
+
+static const struct conditional_call thread_calls[] = {
+    {SCMP_SYS(clone), 0, CLONE_THREAD, CLONE_THREAD}};
+
+/* tcsetattr() */
+static const struct conditional_call terminal_calls[] = {
+    {SCMP_SYS(ioctl), 1, WHOLE, TCSETSW},
+#ifdef TCSETSW2
+    {SCMP_SYS(ioctl), 1, WHOLE, TCSETSW2},
+#endif
+};
+
+static int allow(scmp_filter_ctx filter, const struct conditional_call *calls, size_t n)
 {
-    const struct scmp_arg_cmp equal = {.arg = argument, .op = SCMP_CMP_EQ, .datum_a = value};
+    int result = 0;
 
-    return seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 1, equal);
-}
+    for (size_t i = 0; result == 0 && i < n; i++) {
+        const struct scmp_arg_cmp equal = {.arg = calls[i].argument,
+                                           .op = SCMP_CMP_MASKED_EQ,
+                                           .datum_a = calls[i].mask,
+                                           .datum_b = calls[i].bits};
 
-/* Allow a call when the bits of `mask` in one of its arguments are `bits`. */
-static int allow_if_bits(scmp_filter_ctx filter, int call, unsigned argument, uint64_t mask,
-                         uint64_t bits)
-{
-    const struct scmp_arg_cmp equal = {
-        .arg = argument, .op = SCMP_CMP_MASKED_EQ, .datum_a = mask, .datum_b = bits};
-
-    return seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 1, equal);
+        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, calls[i].call, 1, equal);
+    }
+    return result;
 }
 
 static int allow_all(scmp_filter_ctx filter, const int *calls, size_t n_calls)
@@ -203,74 +221,34 @@ static int allow_all(scmp_filter_ctx filter, const int *calls, size_t n_calls)
     return result;
 }
 
-/*
- * Memory without code, questions about descriptors and terminals, data for sockets that are
- * connected (to the system's log), signals to its own threads.
- */
-static int allow_harmless_arguments(scmp_filter_ctx filter)
-{
-    static const struct {
-        int call;
-        uint64_t request;
-    } questions[] = {
-        {SCMP_SYS(fcntl), F_GETFD}, {SCMP_SYS(fcntl), F_GETFL},
-        {SCMP_SYS(ioctl), TCGETS},  {SCMP_SYS(ioctl), TIOCGWINSZ},
-#ifdef TCGETS2
-        {SCMP_SYS(ioctl), TCGETS2},
-#endif
-    };
-    int result = allow_if_bits(filter, SCMP_SYS(mmap), 2, PROT_EXEC, 0);
-
-    if (result == 0)
-        result = allow_if_bits(filter, SCMP_SYS(mprotect), 2, PROT_EXEC, 0);
-    for (size_t i = 0; result == 0 && i < COUNT(questions); i++)
-        result = allow_if(filter, questions[i].call, 1, questions[i].request);
-    if (result == 0)
-        result = allow_if(filter, SCMP_SYS(sendto), 4, 0);
-    if (result == 0)
-        result = allow_if(filter, SCMP_SYS(tgkill), 0, (uint64_t)getpid());
-    return result;
-}
-
-/* clone3 hides its flags from filters; without it the C library takes clone. */
-static int allow_threads(scmp_filter_ctx filter)
-{
-    const int result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
-
-    return result == 0 ? allow_if_bits(filter, SCMP_SYS(clone), 0, CLONE_THREAD, CLONE_THREAD)
-                       : result;
-}
-
-/* Allow tcsetattr(). */
-static int allow_terminal_settings(scmp_filter_ctx filter)
-{
-    int result = allow_if(filter, SCMP_SYS(ioctl), 1, TCSETSW);
-
-#ifdef TCSETSW2
-    if (result == 0)
-        result = allow_if(filter, SCMP_SYS(ioctl), 1, TCSETSW2);
-#endif
-    return result;
-}
-
 static int fill_filter(scmp_filter_ctx filter, const struct gguf_confinement *confinement)
 {
+    const struct conditional_call more[] = {
+        {SCMP_SYS(tgkill), 0, WHOLE, (uint64_t)getpid()}, /* signals to its own threads */
+        {SCMP_SYS(fcntl), 1, WHOLE, F_SETFD},             /* opendir() */
+        {SCMP_SYS(kill), 0, WHOLE, (uint64_t)confinement->child},
+    };
     int result = allow_all(filter, common_calls, COUNT(common_calls));
 
     if (result == 0)
         result = allow_all(filter, confinement->system_calls, confinement->n_system_calls);
     if (result == 0)
-        result = allow_harmless_arguments(filter);
-    if (result == 0 && confinement->threads)
-        result = allow_threads(filter);
-    if (result == 0 && confinement->sets_terminal)
-        result = allow_terminal_settings(filter);
-    if (result == 0 && confinement->opens) /* opendir() */
-        result = allow_if(filter, SCMP_SYS(fcntl), 1, F_SETFD);
-    if (result == 0 && confinement->unmounts)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(umount2), 0);
+        result = allow(filter, harmless_calls, COUNT(harmless_calls));
+    if (result == 0)
+        result = allow(filter, &more[0], 1);
+    if (result == 0 && confinement->opens)
+        result = allow(filter, &more[1], 1);
     if (result == 0 && confinement->child > 0)
-        result = allow_if(filter, SCMP_SYS(kill), 0, (uint64_t)confinement->child);
+        result = allow(filter, &more[2], 1);
+    if (result == 0 && confinement->threads)
+        result = allow(filter, thread_calls, COUNT(thread_calls));
+    /* clone3 hides its flags from filters; without it the C library takes clone. */
+    if (result == 0 && confinement->threads)
+        result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+    if (result == 0 && confinement->sets_terminal)
+        result = allow(filter, terminal_calls, COUNT(terminal_calls));
+    if (result == 0 && confinement->unmounts)
+        result = allow_all(filter, (const int[]){SCMP_SYS(umount2)}, 1);
     return result;
 }
 

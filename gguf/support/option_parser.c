@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/param.h>
 
 struct parser {
     const struct gguf_option_table *table;
@@ -29,24 +30,15 @@ static size_t edit_distance(const char *a, const char *b)
     const size_t length_a = strlen(a), length_b = strlen(b);
     size_t rows[LONGEST_NAME + 1][LONGEST_NAME + 1];
 
-    if (length_a > LONGEST_NAME || length_b > LONGEST_NAME)
-        return SIZE_MAX;
     for (size_t i = 0; i <= length_a; i++) {
         for (size_t j = 0; j <= length_b; j++) {
-            size_t least;
+            size_t least = i + j;
 
-            if (i == 0 || j == 0) {
-                rows[i][j] = i + j;
-                continue;
-            }
-            least = rows[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-            if (rows[i - 1][j] + 1 < least)
-                least = rows[i - 1][j] + 1;
-            if (rows[i][j - 1] + 1 < least)
-                least = rows[i][j - 1] + 1;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-                rows[i - 2][j - 2] + 1 < least)
-                least = rows[i - 2][j - 2] + 1;
+            if (i > 0 && j > 0)
+                least = MIN(MIN(rows[i - 1][j], rows[i][j - 1]) + 1,
+                            rows[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                least = MIN(least, rows[i - 2][j - 2] + 1);
             rows[i][j] = least;
         }
     }

@@ -19,61 +19,47 @@ static int refuse(const struct gguf_option_table *table, const struct gguf_optio
     return -EINVAL;
 }
 
-static bool parse_number(const char *text, double *number)
+static bool parse_number(const char *text, bool is_octal, double *number)
 {
     char *end;
 
     errno = 0;
-    *number = strtod(text, &end);
-    return errno == 0 && (isdigit((unsigned char)*text) || strchr("-+.", *text)) && *end == '\0' &&
-           !strpbrk(text, "xX") && isfinite(*number);
+    *number = is_octal ? (double)strtoul(text, &end, 8) : strtod(text, &end);
+    return errno == 0 && (isdigit((unsigned char)*text) || (!is_octal && strchr("-+.", *text))) &&
+           *end == '\0' && !strpbrk(text, "xX") && isfinite(*number);
 }
 
 static int set_number(const struct gguf_option_table *table, const struct gguf_option_use *use,
                       void *member)
 {
     const struct gguf_option *option = use->option;
+    const bool is_octal = option->kind == GGUF_OPTION_OCTAL;
     const bool is_whole = option->kind != GGUF_OPTION_FLOAT;
     char needs[80];
     double number;
 
-    if (!*use->value || !parse_number(use->value, &number) || number < option->least ||
+    if (!*use->value || !parse_number(use->value, is_octal, &number) || number < option->least ||
         number > option->most || (is_whole && number != floor(number))) {
-        snprintf(needs, sizeof needs, "a %snumber from %.10g to %.10g", is_whole ? "whole " : "",
-                 option->least, option->most);
+        if (is_octal)
+            snprintf(needs, sizeof needs, "an octal number from 0 to %o", (unsigned)option->most);
+        else
+            snprintf(needs, sizeof needs, "a %snumber from %.10g to %.10g",
+                     is_whole ? "whole " : "", option->least, option->most);
         return refuse(table, use, needs);
     }
     switch (option->kind) {
-    case GGUF_OPTION_UINT32:
-        *(uint32_t *)member = (uint32_t)number;
-        break;
     case GGUF_OPTION_INT32:
         *(int32_t *)member = (int32_t)number;
         break;
     case GGUF_OPTION_INT64:
         *(int64_t *)member = (int64_t)number;
         break;
-    default:
+    case GGUF_OPTION_FLOAT:
         *(float *)member = (float)number;
+        break;
+    default:
+        *(uint32_t *)member = (uint32_t)number;
     }
-    return 0;
-}
-
-static int set_octal(const struct gguf_option_table *table, const struct gguf_option_use *use,
-                     uint32_t *member)
-{
-    const unsigned most = (unsigned)use->option->most;
-    char needs[80];
-    char *end;
-    unsigned long number;
-
-    errno = 0;
-    number = strtoul(use->value, &end, 8);
-    if (errno != 0 || !isdigit((unsigned char)*use->value) || *end != '\0' || number > most) {
-        snprintf(needs, sizeof needs, "an octal number from 0 to %o", most);
-        return refuse(table, use, needs);
-    }
-    *member = (uint32_t)number;
     return 0;
 }
 
@@ -156,9 +142,8 @@ int gguf_option_set(const struct gguf_option_table *table, void *options,
     case GGUF_OPTION_INT32:
     case GGUF_OPTION_INT64:
     case GGUF_OPTION_FLOAT:
-        return set_number(table, use, member);
     case GGUF_OPTION_OCTAL:
-        return set_octal(table, use, member);
+        return set_number(table, use, member);
     case GGUF_OPTION_BYTES:
         return set_bytes(table, use, member);
     case GGUF_OPTION_CHOICE:

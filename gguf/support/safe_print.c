@@ -131,27 +131,14 @@ void gguf_print_safe_format(FILE *stream, const char *format, ...)
     va_end(args);
 }
 
-static bool is_printable(const char *word)
-{
-    size_t left = strlen(word);
-
-    while (left > 0) {
-        const size_t n = gguf_printable_length(word, left);
-
-        if (n == 0)
-            return false;
-        word += n;
-        left -= n;
-    }
-    return true;
-}
-
 void gguf_print_shell_word(FILE *stream, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "%+,-./:=@_";
-    const bool is_dollar_quoted = !is_printable(word);
+    char *escaped = gguf_escaped(word);
+    const bool is_dollar_quoted = !escaped || strcmp(escaped, word) != 0;
 
+    free(escaped);
     if (*word != '\0' && word[strspn(word, plain)] == '\0') {
         fputs(word, stream);
         return;
@@ -163,13 +150,8 @@ void gguf_print_shell_word(FILE *stream, const char *word)
 
         gguf_print_safe(stream, word, n);
         word += n;
-        if (*word != '\0') {
-            if (is_dollar_quoted)
-                fprintf(stream, "\\%c", *word);
-            else
-                fputs("'\\''", stream);
-            word++;
-        }
+        if (*word != '\0')
+            fprintf(stream, is_dollar_quoted ? "\\%c" : "'\\%c'", *word++);
     }
     fputc('\'', stream);
 }

@@ -208,20 +208,21 @@ static void put_tensors_of(struct model_bytes *out, const struct old_file *file,
             snprintf(name, sizeof name, "%.*s%u%s", (int)(mark - pattern), pattern, layer,
                      mark + 1);
         else
-            snprintf(name, sizeof name, "%s", pattern);
+            snprintf(name, sizeof name, "%.200s", pattern);
         put_tensor(out, file, name, rows_of(name));
     }
 }
 
 struct model_bytes old_file_make(const struct old_file *file)
 {
-    const struct gguf_name_rule *rule = gguf_family_by_name(file->family)->names;
+    struct gguf_name_rule rules[GGUF_MAX_NAME_RULES];
+    const size_t n_rules = gguf_name_rules_read(gguf_family_by_name(file->family)->names, rules);
     struct model_bytes out = {0};
 
     put_header(&out, file);
-    for (; rule->old_name && !file->without_tensors; rule++) {
-        if (!rule->is_optional)
-            put_tensors_of(&out, file, rule->old_name);
+    for (size_t i = 0; i < n_rules && !file->without_tensors; i++) {
+        if (!rules[i].is_optional)
+            put_tensors_of(&out, file, rules[i].old_name);
     }
     return out;
 }

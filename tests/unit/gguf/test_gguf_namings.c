@@ -58,23 +58,26 @@ Test(gguf_namings, families_of_old_files_are_called_like_checkpoints)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct gguf_name_rule *rule = gguf_family_by_name(cases[i].family)->names;
+        struct gguf_name_rule rules[GGUF_MAX_NAME_RULES];
+        const size_t n_rules =
+            gguf_name_rules_read(gguf_family_by_name(cases[i].family)->names, rules);
         struct gguf_names names;
 
         cr_assert_eq(gguf_names_read(cases[i].naming, &names), 0);
-        for (; rule->old_name; rule++) {
+        for (size_t k = 0; k < n_rules; k++) {
+            const struct gguf_name_rule *rule = &rules[k];
             struct gguf_name_match match = {.layer = 0};
             char old_name[GGUF_NAME_BYTES], name[GGUF_NAME_BYTES], expected[GGUF_NAME_BYTES];
             const struct gguf_rename *rename;
 
-            snprintf(old_name, sizeof old_name, "%s", rule->old_name);
+            snprintf(old_name, sizeof old_name, "%.200s", rule->old_name);
             if (strchr(old_name, '%'))
                 *strchr(old_name, '%') = '0';
             rename = way_back_rename(&names, gguf_string_of(old_name), &match);
             cr_assert(rename, "%s", old_name);
             /* A tensor in another order of elements has no name in GGUF. */
-            cr_expect_eq(rename->order == GGUF_SAME_ORDER, rule->name != NULL, "%s", old_name);
-            if (!rule->name)
+            cr_expect_eq(rename->order == GGUF_SAME_ORDER, *rule->name != '\0', "%s", old_name);
+            if (*rule->name == '\0')
                 continue;
             snprintf(expected, sizeof expected, "%s", rule->name);
             if (strchr(expected, '%'))

@@ -230,7 +230,8 @@ Test(gguf_old, links_with_gguf_names)
 
 Test(gguf_old, name_rules)
 {
-    const struct gguf_name_rule *rules = gguf_family_by_name("llama")->names;
+    struct gguf_name_rule rules[GGUF_MAX_NAME_RULES];
+    const size_t n_rules = gguf_name_rules_read(gguf_family_by_name("llama")->names, rules);
     static const struct {
         const char *name;
         bool matches;
@@ -252,9 +253,11 @@ Test(gguf_old, name_rules)
     for (size_t i = 0; i < COUNT(rows); i++) {
         const struct gguf_string name = {rows[i].name, strlen(rows[i].name)};
         uint32_t layer;
+        bool matches = false;
 
-        cr_expect_eq(gguf_rule_of(rules, name, 12, 0, &layer) != NULL, rows[i].matches, "%s",
-                     rows[i].name);
+        for (size_t k = 0; k < n_rules; k++)
+            matches |= gguf_matches_rule(rules[k].old_name, name, 12, 0, &layer);
+        cr_expect_eq(matches, rows[i].matches, "%s", rows[i].name);
     }
 }
 
@@ -281,7 +284,7 @@ Test(gguf_old, a_family_can_be_forced)
     free(bytes.data);
 }
 
-Test(gguf_old, errors_list_the_families_tried)
+Test(gguf_old, errors_name_the_family_that_fits_best)
 {
     struct model_bytes bytes = old_file_make(old_file_at(0));
     struct model_notes notes;
@@ -293,8 +296,7 @@ Test(gguf_old, errors_list_the_families_tried)
     cr_expect_not_null(strstr(report.first_error.message, "best llama: tensor"), "%s",
                        report.first_error.message);
     cr_expect_not_null(strstr(report.first_error.message, "unfinished download"));
-    cr_expect_eq(notes.count, 7u);
-    cr_expect_not_null(strstr(notes.last.message, "as silero-vad: "), "%s", notes.last.message);
+    cr_expect_eq(notes.count, 0u);
     free(bytes.data);
 }
 
