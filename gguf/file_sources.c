@@ -118,27 +118,10 @@ static uint64_t count_hole_bytes(const struct gguf_source *source, uint64_t offs
     return count;
 }
 
-const struct gguf_source_kind gguf_mapped_file = {
-    .open = open_mapped,
-    .close = close_file,
-    .read = read_file,
-    .get_status = get_status,
-    .count_hole_bytes = count_hole_bytes,
-};
+#define OF_FILES                                                                                   \
+    .close = close_file, .read = read_file, .get_status = get_status,                              \
+    .count_hole_bytes = count_hole_bytes
 
-const struct gguf_source_kind gguf_read_file = {
-    .open = open_read,
-    .close = close_file,
-    .read = read_file,
-    .get_status = get_status,
-    .count_hole_bytes = count_hole_bytes,
-};
-
-const struct gguf_source_kind gguf_growing_file = {
-    .open = open_read,
-    .close = close_file,
-    .read = read_file,
-    .get_status = get_status,
-    .has = has_written,
-    .count_hole_bytes = count_hole_bytes,
-};
+const struct gguf_source_kind gguf_mapped_file = {.open = open_mapped, OF_FILES};
+const struct gguf_source_kind gguf_read_file = {.open = open_read, OF_FILES};
+const struct gguf_source_kind gguf_growing_file = {.open = open_read, .has = has_written, OF_FILES};

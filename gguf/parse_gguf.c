@@ -135,25 +135,6 @@ static int parse_key(struct gguf_cursor *cursor, struct gguf_model *model, struc
     return gguf_value_read(cursor, type, value_place, &key->value, report);
 }
 
-static int parse_keys(struct gguf_cursor *cursor, const struct header *header,
-                      struct gguf_model *model, struct gguf_report *report)
-{
-    char place[64];
-
-    model->keys = calloc(header->n_keys + 1, sizeof *model->keys);
-    if (!model->keys)
-        return gguf_system_error(report, -ENOMEM, gguf_at_part("keys", cursor->offset));
-    for (uint64_t i = 0; i < header->n_keys; i++) {
-        int result;
-
-        snprintf(place, sizeof place, "key %" PRIu64 " of %" PRIu64, i + 1, header->n_keys);
-        result = parse_key(cursor, model, gguf_at_part(place, cursor->offset), report);
-        if (result < 0)
-            return result;
-    }
-    return 0;
-}
-
 static int parse_tensor(struct gguf_cursor *cursor, struct gguf_model *model,
                         struct gguf_place place, struct gguf_report *report)
 {
@@ -190,23 +171,21 @@ static int parse_tensor(struct gguf_cursor *cursor, struct gguf_model *model,
     return 0;
 }
 
-static int parse_tensors(struct gguf_cursor *cursor, const struct header *header,
-                         struct gguf_model *model, struct gguf_report *report)
+typedef int entry_parser(struct gguf_cursor *cursor, struct gguf_model *model,
+                         struct gguf_place place, struct gguf_report *report);
+
+/* Parse all keys or tensors. */
+static int parse_entries(struct gguf_cursor *cursor, struct gguf_model *model, uint64_t n,
+                         const char *what, entry_parser *parse, struct gguf_report *report)
 {
+    int result = 0;
     char place[64];
 
-    model->tensors = calloc(header->n_tensors + 1, sizeof *model->tensors);
-    if (!model->tensors)
-        return gguf_system_error(report, -ENOMEM, gguf_at_part("tensors", cursor->offset));
-    for (uint64_t i = 0; i < header->n_tensors; i++) {
-        int result;
-
-        snprintf(place, sizeof place, "tensor %" PRIu64 " of %" PRIu64, i + 1, header->n_tensors);
-        result = parse_tensor(cursor, model, gguf_at_part(place, cursor->offset), report);
-        if (result < 0)
-            return result;
+    for (uint64_t i = 0; result == 0 && i < n; i++) {
+        snprintf(place, sizeof place, "%s %" PRIu64 " of %" PRIu64, what, i + 1, n);
+        result = parse(cursor, model, gguf_at_part(place, cursor->offset), report);
     }
-    return 0;
+    return result;
 }
 
 /*
@@ -261,13 +240,15 @@ int gguf_parse_gguf(struct gguf_model *model, const struct gguf_open_options *op
     model->format = names[header.version];
     model->big_endian = cursor.encoding.big_endian;
     model->is_current = header.version == LAST_VERSION && !model->big_endian;
-    result = parse_keys(&cursor, &header, model, report);
-    if (result < 0)
-        return result;
-    result = gguf_validate_alignment(model, report);
-    if (result < 0)
-        return result;
-    result = parse_tensors(&cursor, &header, model, report);
+    model->keys = calloc(header.n_keys + 1, sizeof *model->keys);
+    model->tensors = calloc(header.n_tensors + 1, sizeof *model->tensors);
+    if (!model->keys || !model->tensors)
+        return gguf_system_error(report, -ENOMEM, gguf_at(cursor.offset));
+    result = parse_entries(&cursor, model, header.n_keys, "key", parse_key, report);
+    if (result == 0)
+        result = gguf_validate_alignment(model, report);
+    if (result == 0)
+        result = parse_entries(&cursor, model, header.n_tensors, "tensor", parse_tensor, report);
     if (result < 0)
         return result;
     gguf_header_finish(&model->files[0].header, cursor.offset);

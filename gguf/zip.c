@@ -24,6 +24,9 @@
 
 #define FLAG_ENCRYPTED 1u
 
+/* Report that the file contradicts itself. */
+#define REFUSE(offset, ...) gguf_error(report, GGUF_RULE_ZIP, -EINVAL, gguf_at(offset), __VA_ARGS__)
+
 /* ---- fields ---- */
 
 static struct gguf_cursor cursor_of(const uint8_t *bytes, uint64_t n_bytes)
@@ -104,9 +107,8 @@ static int read_end64(const struct gguf_source *source, struct end *end, struct 
         return 0;
     end->offset -= sizeof bytes;
     if (signature_of(bytes) != END64_SIGNATURE)
-        return gguf_error(report, GGUF_RULE_ZIP, -EINVAL, gguf_at(end->offset),
-                          "ZIP64 end record: it starts with %08" PRIx32 " instead of %08x",
-                          signature_of(bytes), END64_SIGNATURE);
+        return REFUSE(end->offset, "ZIP64 end record: it starts with %08" PRIx32 " instead of %08x",
+                      signature_of(bytes), END64_SIGNATURE);
     end->n_members = field(bytes, 32, 8);
     end->directory_bytes = field(bytes, 40, 8);
     end->directory_offset = field(bytes, 48, 8);
@@ -132,26 +134,25 @@ static int read_end(const struct gguf_source *source, struct end *end, struct gg
 static int check_end(const struct end *end, struct gguf_report *report)
 {
     if (end->directory_bytes > end->offset)
-        return gguf_error(report, GGUF_RULE_ZIP, -EINVAL, gguf_at(end->offset),
-                          "ZIP end record: the directory has %" PRIu64 " bytes, but only %" PRIu64
-                          " precede the record",
-                          end->directory_bytes, end->offset);
+        return REFUSE(end->offset,
+                      "ZIP end record: the directory has %" PRIu64 " bytes, but only %" PRIu64
+                      " precede the record",
+                      end->directory_bytes, end->offset);
     if (end->directory_offset > end->offset - end->directory_bytes)
-        return gguf_error(report, GGUF_RULE_ZIP, -EINVAL, gguf_at(end->offset),
-                          "ZIP end record: the directory is at byte %" PRIu64 " and has %" PRIu64
-                          " bytes, so it does not end before the record",
-                          end->directory_offset, end->directory_bytes);
+        return REFUSE(end->offset,
+                      "ZIP end record: the directory is at byte %" PRIu64 " and has %" PRIu64
+                      " bytes, so it does not end before the record",
+                      end->directory_offset, end->directory_bytes);
     if (end->directory_bytes > GGUF_MAX_ZIP_DIRECTORY_BYTES)
         return gguf_error(report, GGUF_RULE_ZIP, -E2BIG, gguf_at(end->offset),
                           "ZIP end record: the directory has %" PRIu64
                           " bytes, the limit is %" PRIu64,
                           end->directory_bytes, GGUF_MAX_ZIP_DIRECTORY_BYTES);
     if (end->n_members > end->directory_bytes / ENTRY_BYTES)
-        return gguf_error(report, GGUF_RULE_ZIP, -EINVAL, gguf_at(end->offset),
-                          "ZIP end record: there are %" PRIu64
-                          " members, but the directory has %" PRIu64
-                          " bytes and an entry at least %u",
-                          end->n_members, end->directory_bytes, ENTRY_BYTES);
+        return REFUSE(end->offset,
+                      "ZIP end record: there are %" PRIu64
+                      " members, but the directory has %" PRIu64 " bytes and an entry at least %u",
+                      end->n_members, end->directory_bytes, ENTRY_BYTES);
     return 0;
 }
 
@@ -250,18 +251,17 @@ static int fill_in(const struct gguf_zip *zip, const uint8_t *entry, struct gguf
     struct wide_numbers numbers = {field(entry, 24, 4), field(entry, 20, 4), field(entry, 42, 4)};
 
     if (!read_wide_numbers(extra, &numbers))
-        return gguf_error(report, GGUF_RULE_ZIP, -EINVAL, gguf_at(member->entry_offset),
-                          "ZIP member %s: its sizes or its offset are in a ZIP64 field that it "
-                          "does not have",
-                          gguf_quote(member->name).text);
+        return REFUSE(member->entry_offset,
+                      "ZIP member %s: its sizes or its offset are in a ZIP64 field that it "
+                      "does not have",
+                      gguf_quote(member->name).text);
     member->packing = packing_of(entry);
     member->size_bytes = numbers.packed_bytes;
     if (member->packing == GGUF_ZIP_STORED && numbers.packed_bytes != numbers.unpacked_bytes)
-        return gguf_error(report, GGUF_RULE_ZIP, -EINVAL, gguf_at(member->entry_offset),
-                          "ZIP member %s: it is stored, but has %" PRIu64
-                          " bytes in the file and %" PRIu64 " unpacked",
-                          gguf_quote(member->name).text, numbers.packed_bytes,
-                          numbers.unpacked_bytes);
+        return REFUSE(member->entry_offset,
+                      "ZIP member %s: it is stored, but has %" PRIu64
+                      " bytes in the file and %" PRIu64 " unpacked",
+                      gguf_quote(member->name).text, numbers.packed_bytes, numbers.unpacked_bytes);
     if (__builtin_add_overflow(numbers.header_offset, zip->base_offset, &member->header_offset))
         return gguf_error(report, GGUF_RULE_ZIP, -EOVERFLOW, gguf_at(member->entry_offset),
                           "ZIP member %s: its offset %" PRIu64
@@ -282,16 +282,15 @@ int gguf_zip_next(struct gguf_zip *zip, struct gguf_zip_member *member, struct g
     zip->n_read++;
     entry = gguf_cursor_take(cursor, ENTRY_BYTES);
     if (!entry || signature_of(entry) != ENTRY_SIGNATURE)
-        return gguf_error(report, GGUF_RULE_ZIP, -EINVAL, gguf_at(offset),
-                          "ZIP directory: there is no entry for member %" PRIu64 " of %" PRIu64,
-                          zip->n_read, zip->n_members);
+        return REFUSE(offset, "ZIP directory: there is no entry for member %" PRIu64 " of %" PRIu64,
+                      zip->n_read, zip->n_members);
     name = gguf_cursor_take(cursor, field(entry, 28, 2));
     more = name ? gguf_cursor_take(cursor, field(entry, 30, 2)) : NULL;
     if (!more || gguf_cursor_skip(cursor, field(entry, 32, 2)) < 0)
-        return gguf_error(report, GGUF_RULE_ZIP, -EINVAL, gguf_at(offset),
-                          "ZIP directory: the entry for member %" PRIu64 " of %" PRIu64
-                          " ends after the directory",
-                          zip->n_read, zip->n_members);
+        return REFUSE(offset,
+                      "ZIP directory: the entry for member %" PRIu64 " of %" PRIu64
+                      " ends after the directory",
+                      zip->n_read, zip->n_members);
     extra = cursor_of(more, field(entry, 30, 2));
     *member = (struct gguf_zip_member){.name = {(const char *)name, field(entry, 28, 2)},
                                        .entry_offset = offset};
@@ -307,21 +306,21 @@ int gguf_zip_find_data(const struct gguf_source *source, const struct gguf_zip_m
     int result;
 
     if (member->header_offset > end || end - member->header_offset < LOCAL_BYTES)
-        return gguf_error(report, GGUF_RULE_ZIP, -EINVAL, gguf_at(member->entry_offset),
-                          "ZIP member %s: it is at byte %" PRIu64 ", but the file ends at %" PRIu64,
-                          gguf_quote(member->name).text, member->header_offset, end);
+        return REFUSE(member->entry_offset,
+                      "ZIP member %s: it is at byte %" PRIu64 ", but the file ends at %" PRIu64,
+                      gguf_quote(member->name).text, member->header_offset, end);
     result = gguf_source_read(source, member->header_offset, sizeof local, local);
     if (result < 0)
         return fail_read(result, member->header_offset, "a member", report);
     if (signature_of(local) != LOCAL_SIGNATURE)
-        return gguf_error(report, GGUF_RULE_ZIP, -EINVAL, gguf_at(member->header_offset),
-                          "ZIP member %s: it starts with %08" PRIx32 " instead of %08x",
-                          gguf_quote(member->name).text, signature_of(local), LOCAL_SIGNATURE);
+        return REFUSE(member->header_offset,
+                      "ZIP member %s: it starts with %08" PRIx32 " instead of %08x",
+                      gguf_quote(member->name).text, signature_of(local), LOCAL_SIGNATURE);
     *offset = member->header_offset + LOCAL_BYTES + field(local, 26, 2) + field(local, 28, 2);
     if (*offset > end || member->size_bytes > end - *offset)
-        return gguf_error(report, GGUF_RULE_ZIP, -EINVAL, gguf_at(member->entry_offset),
-                          "ZIP member %s: it has %" PRIu64 " bytes from byte %" PRIu64
-                          " on, but the file ends at %" PRIu64,
-                          gguf_quote(member->name).text, member->size_bytes, *offset, end);
+        return REFUSE(member->entry_offset,
+                      "ZIP member %s: it has %" PRIu64 " bytes from byte %" PRIu64
+                      " on, but the file ends at %" PRIu64,
+                      gguf_quote(member->name).text, member->size_bytes, *offset, end);
     return 0;
 }

@@ -5,6 +5,11 @@
 
 #include <stdbool.h>
 
+/* How far the kernel reads ahead of a sequential reader; FUSE's default is 128 KiB. */
+#define FS_READ_AHEAD_BYTES (512u << 10)
+
+struct fuse_session;
+
 struct fs_mountpoint {
     char *path;     /* absolute, without symbolic links; owned */
     int descriptor; /* O_PATH, of the directory; -1 if closed */
@@ -19,6 +24,13 @@ struct fs_mountpoint {
  */
 int fs_mountpoint_open(const char *path, const struct fs_mount_options *options,
                        struct fs_mountpoint *mountpoint);
+
+/*
+ * Mount a session, which nobody serves yet, on the directory. As root, also lets the kernel read
+ * FS_READ_AHEAD_BYTES ahead. Leaves "/" as the working directory. Returns an exit status, and
+ * prints the error if that is not EX_OK.
+ */
+int fs_mountpoint_mount(const struct fs_mountpoint *mountpoint, struct fuse_session *session);
 
 /* After a failure, remove the directory if fs_mountpoint_open() made it and it is empty. */
 void fs_mountpoint_remove(const struct fs_mountpoint *mountpoint);

@@ -1,7 +1,7 @@
 #include "fs/mount/requests.h"
 
-#include "fs/mount/attach.h"
 #include "fs/mount/inodes.h"
+#include "fs/mount/mountpoint.h"
 #include "fs/mount/set_requests.h"
 #include "fs/tree/attributes.h"
 
@@ -17,6 +17,31 @@
 
 /* Seconds. The kernel's cache stays valid until fs/mount/changes.c invalidates it. */
 #define FOREVER 1e9
+
+bool fs_nfs_is_below(const struct fs_nodes *nodes, fs_node_index directory, fs_node_index node)
+{
+    while (node != directory && node != FS_ROOT)
+        node = nodes->list[node].parent;
+    return node == directory;
+}
+
+int fs_nfs_lookup(const struct fs_nodes *nodes, fs_node_index root, fuse_ino_t inode,
+                  const char *name, fs_node_index *index)
+{
+    const bool is_up = strcmp(name, "..") == 0;
+    fs_node_index node;
+
+    if (inode < FUSE_ROOT_ID || inode - FUSE_ROOT_ID >= nodes->count)
+        return -ESTALE;
+    node = inode == FUSE_ROOT_ID ? root : (fs_node_index)(inode - FUSE_ROOT_ID);
+    if (!is_up && strcmp(name, ".") != 0)
+        *index = fs_nodes_find(nodes, node, name);
+    else if (fs_nfs_is_below(nodes, root, node))
+        *index = is_up && node != root ? nodes->list[node].parent : node;
+    else
+        return -ESTALE;
+    return 0;
+}
 
 mode_t fs_mode_of(const struct fs_server *server, const struct fs_node *node)
 {
@@ -80,7 +105,7 @@ static void on_init(void *data, struct fuse_conn_info *connection)
     const struct fs_server *server = data;
 
     connection->max_read = server->options->max_read;
-    /* No more than fs_attach() has set in the kernel. */
+    /* No more than fs_mountpoint_mount() has set in the kernel. */
     connection->max_readahead = FS_READ_AHEAD_BYTES;
     connection->max_background = MAX_BACKGROUND;
     connection->want |= connection->capable & FUSE_CAP_EXPORT_SUPPORT; /* see inodes.h */

@@ -1,6 +1,5 @@
 #include "fs/mount/serve.h"
 
-#include "fs/mount/attach.h"
 #include "fs/mount/daemon.h"
 #include "fs/mount/descriptors.h"
 #include "fs/mount/log.h"
@@ -253,7 +252,7 @@ int fs_session_run(struct fs_session *session)
 
 int fs_session_mount(struct fs_session *session)
 {
-    const int status = fs_attach(session->fuse, &session->mountpoint);
+    const int status = fs_mountpoint_mount(&session->mountpoint, session->fuse);
 
     if (status == EX_OK)
         warn_of_sudo(session);

@@ -1,6 +1,7 @@
 #include "gguf/legacy/old_reading.h"
 #include "gguf/legacy/old_tensors.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -90,6 +91,57 @@ void gguf_add_quantization_version(struct gguf_key_adder *adder, uint32_t versio
     }
 }
 
+static void add_mel_filters(struct gguf_key_adder *adder, const struct gguf_mel_filters *filters)
+{
+    const uint64_t n = (uint64_t)filters->n_mel * filters->n_fft;
+    const struct gguf_value values = {
+        .type = GGUF_ARRAY,
+        .array = {.element_type = GGUF_FLOAT32,
+                  .n_elements = n,
+                  .data = filters->values,
+                  .size_bytes = n * sizeof(float),
+                  .encoding = {.big_endian = false, .length_bytes = 8}}};
+
+    gguf_add_u32(adder, ".mel_filters.n_mel", filters->n_mel);
+    gguf_add_u32(adder, ".mel_filters.n_fft", filters->n_fft);
+    gguf_add_value(adder, ".mel_filters.values", values);
+}
+
+static const char *const vad_layers[GGUF_VAD_PER_LAYER] = {
+    ".encoder.in_channels", ".encoder.out_channels", ".encoder.kernel_sizes"};
+static const char *const vad_last[GGUF_VAD_N_LAST] = {".lstm_input_size", ".lstm_hidden_size",
+                                                      ".final_conv_in", ".final_conv_out"};
+
+static uint32_t vad_number(struct gguf_cursor numbers, size_t index)
+{
+    uint32_t number = 0;
+
+    numbers.offset = index * sizeof number;
+    (void)gguf_cursor_u32(&numbers, &number);
+    return number;
+}
+
+static void add_vad(struct gguf_key_adder *adder, const struct gguf_vad_sizes *sizes)
+{
+    const size_t n = sizes->n_layers;
+
+    gguf_add_value(adder, ".model_type",
+                   (struct gguf_value){.type = GGUF_STRING, .string = sizes->model_type});
+    for (size_t i = 0; i < GGUF_VAD_PER_LAYER; i++) {
+        struct gguf_array_builder builder;
+
+        if (gguf_make_array(adder->model, GGUF_UINT32, n, n * sizeof(uint32_t), &builder) < 0) {
+            adder->result = -ENOMEM;
+            return;
+        }
+        for (size_t layer = 0; layer < n; layer++)
+            gguf_put_u32(&builder, vad_number(sizes->numbers, GGUF_VAD_PER_LAYER * layer + i));
+        gguf_add_array(adder, vad_layers[i], &builder);
+    }
+    for (size_t i = 0; i < GGUF_VAD_N_LAST; i++)
+        gguf_add_u32(adder, vad_last[i], vad_number(sizes->numbers, GGUF_VAD_PER_LAYER * n + i));
+}
+
 int gguf_old_keys_add(struct gguf_model *model, const struct gguf_old_reading *reading)
 {
     const struct gguf_family *family = reading->family;
@@ -109,8 +161,8 @@ int gguf_old_keys_add(struct gguf_model *model, const struct gguf_old_reading *r
             gguf_add_u32(&adder, constant->key, (uint64_t)constant->number);
     }
     if (family->extra == GGUF_EXTRA_MEL_FILTERS)
-        gguf_mel_filters_add_keys(&adder, &reading->filters);
+        add_mel_filters(&adder, &reading->filters);
     if (family->extra == GGUF_EXTRA_VAD)
-        gguf_vad_add_keys(&adder, &reading->vad);
+        add_vad(&adder, &reading->vad);
     return adder.result;
 }

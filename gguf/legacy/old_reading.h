@@ -39,7 +39,7 @@ int gguf_old_vocabulary_add_keys(struct gguf_model *model, const char *tokenizer
                                  const struct gguf_old_vocabulary *vocabulary,
                                  struct gguf_report *report);
 
-/* ---- data in addition to hyperparameters, vocabulary and tensors: old_extras.c ---- */
+/* ---- data in addition to hyperparameters, vocabulary and tensors ---- */
 
 /* whisper: u32 n_mel, u32 n_fft, f32 filters[n_mel * n_fft] */
 struct gguf_mel_filters {
@@ -47,11 +47,6 @@ struct gguf_mel_filters {
     uint32_t n_fft;
     const uint8_t *values; /* f32, in the header's copy */
 };
-
-int gguf_mel_filters_read(struct gguf_cursor *cursor, struct gguf_mel_filters *filters,
-                          struct gguf_report *report);
-void gguf_mel_filters_add_keys(struct gguf_key_adder *adder,
-                               const struct gguf_mel_filters *filters);
 
 /*
  * silero-vad: the model's name before the hyperparameters; after them u32 n_in, n_out, kernel_size
@@ -63,9 +58,7 @@ struct gguf_vad_sizes {
     struct gguf_cursor numbers; /* of all layers, then the last, in the header's copy */
 };
 
-int gguf_vad_read_layers(struct gguf_cursor *cursor, uint32_t n_layers,
-                         struct gguf_vad_sizes *sizes, struct gguf_report *report);
-void gguf_vad_add_keys(struct gguf_key_adder *adder, const struct gguf_vad_sizes *sizes);
+enum { GGUF_VAD_PER_LAYER = 3, GGUF_VAD_N_LAST = 4 };
 
 /* ---- a whole file ---- */
 

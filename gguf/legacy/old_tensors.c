@@ -151,26 +151,20 @@ void gguf_old_tensors_drop(struct gguf_model *model)
     gguf_header_rewind(&model->files[0].header);
 }
 
-int gguf_old_tensors_make_name(struct gguf_model *model, const char *pattern, uint32_t layer,
-                               struct gguf_string *name)
-{
-    const struct gguf_name_match match = {.layer = layer, .expert = layer, .suffix = ""};
-    char text[GGUF_NAME_BYTES];
-
-    gguf_tensor_name_expand(pattern, &match, text);
-    *name = (struct gguf_string){gguf_model_print(model, "%s", text), strlen(text)};
-    return name->data ? 0 : -ENOMEM;
-}
-
 /* Set the name in GGUF files. Returns 0 or -ENOMEM. */
 static int set_name(struct gguf_model *model, struct gguf_tensor *tensor, const char *pattern,
                     uint32_t layer)
 {
-    const int result = gguf_old_tensors_make_name(model, pattern, layer, &tensor->gguf_name);
+    const struct gguf_name_match match = {.layer = layer, .expert = layer, .suffix = ""};
+    char text[GGUF_NAME_BYTES];
+    const char *name;
 
-    if (result == 0 && gguf_string_compare(tensor->gguf_name, tensor->name) == 0)
-        tensor->gguf_name = (struct gguf_string){0};
-    return result;
+    gguf_tensor_name_expand(pattern, &match, text);
+    if (gguf_string_equals(tensor->name, text))
+        return 0;
+    name = gguf_model_print(model, "%s", text);
+    tensor->gguf_name = (struct gguf_string){name, strlen(text)};
+    return name ? 0 : -ENOMEM;
 }
 
 static int check_complete(const struct gguf_name_rule *rules, size_t n_rules,

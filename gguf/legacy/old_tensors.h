@@ -37,10 +37,3 @@ void gguf_old_tensors_drop(struct gguf_model *model);
  */
 int gguf_old_tensors_name(struct gguf_model *model, const char *names, uint32_t n_layers,
                           uint32_t n_more, struct gguf_report *report);
-
-/*
- * Make a name from a pattern, with the number of a layer instead of '%' or '#'; it lives as long as
- * the model. Returns 0 or -ENOMEM.
- */
-int gguf_old_tensors_make_name(struct gguf_model *model, const char *pattern, uint32_t layer,
-                               struct gguf_string *name);

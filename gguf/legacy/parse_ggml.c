@@ -132,6 +132,51 @@ static int check_together(const struct gguf_old_reading *reading, uint64_t offse
                       n_heads, head_width + n_rotated, width);
 }
 
+static int read_mel_filters(struct gguf_cursor *cursor, struct gguf_mel_filters *filters,
+                            struct gguf_report *report)
+{
+    uint64_t n_values;
+
+    if (gguf_cursor_u32(cursor, &filters->n_mel) < 0 ||
+        gguf_cursor_u32(cursor, &filters->n_fft) < 0)
+        return gguf_cursor_fail(cursor, gguf_at_part("mel filters", 0), "their numbers", report);
+    n_values = (uint64_t)filters->n_mel * filters->n_fft;
+    if (n_values > gguf_cursor_left(cursor) / sizeof(float))
+        return gguf_error(report, GGUF_RULE_TRUNCATED_METADATA, -ENODATA, gguf_at(cursor->offset),
+                          "mel filters: %" PRIu32 " by %" PRIu32
+                          " numbers are more than the %" PRIu64
+                          " bytes that are left of the file (unfinished download?)",
+                          filters->n_mel, filters->n_fft, gguf_cursor_left(cursor));
+    filters->values = gguf_cursor_take(cursor, n_values * sizeof(float));
+    return filters->values
+               ? 0
+               : gguf_cursor_fail(cursor, gguf_at_part("mel filters", 0), "their numbers", report);
+}
+
+/* A limit for the allocation; the model has four. */
+#define VAD_MAX_LAYERS 64
+
+static int read_vad_layers(struct gguf_cursor *cursor, uint32_t n_layers,
+                           struct gguf_vad_sizes *sizes, struct gguf_report *report)
+{
+    const uint64_t n_bytes =
+        (GGUF_VAD_PER_LAYER * (uint64_t)n_layers + GGUF_VAD_N_LAST) * sizeof(uint32_t);
+    const uint64_t offset = cursor->offset;
+    const uint8_t *numbers;
+
+    if (n_layers > VAD_MAX_LAYERS)
+        return gguf_error(report, GGUF_RULE_HYPERPARAMETER, -EINVAL, gguf_at(offset),
+                          "the encoder has %" PRIu32 " layers, the limit is %d", n_layers,
+                          VAD_MAX_LAYERS);
+    numbers = gguf_cursor_take(cursor, n_bytes);
+    if (!numbers)
+        return gguf_cursor_fail(cursor, gguf_at_part("header", 0),
+                                "the sizes of the encoder's layers and of the decoder", report);
+    sizes->n_layers = n_layers;
+    sizes->numbers = (struct gguf_cursor){.data = numbers, .size_bytes = n_bytes};
+    return 0;
+}
+
 static int read_header(struct gguf_cursor *cursor, struct gguf_old_reading *reading,
                        struct gguf_report *report)
 {
@@ -146,10 +191,9 @@ static int read_header(struct gguf_cursor *cursor, struct gguf_old_reading *read
     if (result == 0)
         result = check_together(reading, cursor->offset, report);
     if (result == 0 && reading->family->extra == GGUF_EXTRA_VAD)
-        result =
-            gguf_vad_read_layers(cursor, reading->by_role[GGUF_ROLE_LAYERS], &reading->vad, report);
+        result = read_vad_layers(cursor, reading->by_role[GGUF_ROLE_LAYERS], &reading->vad, report);
     if (result == 0 && reading->family->extra == GGUF_EXTRA_MEL_FILTERS)
-        result = gguf_mel_filters_read(cursor, &reading->filters, report);
+        result = read_mel_filters(cursor, &reading->filters, report);
     return result;
 }
 

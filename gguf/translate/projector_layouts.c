@@ -68,8 +68,7 @@ void gguf_draft_permute(struct gguf_draft *draft, bool is_back)
 
 static void finish_mistral3(struct gguf_draft *draft)
 {
-    const struct gguf_tensor *embeddings =
-        gguf_tensor_named_today(draft->file, "token_embd.weight");
+    const struct gguf_tensor *embeddings = gguf_tensor_named(draft->file, "token_embd.weight");
     const uint64_t token = gguf_draft_token(draft, "[IMG_BREAK]");
     struct gguf_item row;
 

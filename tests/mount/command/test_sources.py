@@ -48,7 +48,6 @@ COVERED_BY = {
     "fs/command/terminal.c": "test_no_mount/test_a_terminal_gets_safe_names",
     "fs/command/tree_selection.c": "test_no_mount/test_names_before_patterns",
     "fs/mount/activity.c": "test_status/test_asking_is_no_use_of_the_tree",
-    "fs/mount/attach.c": "test_mountpoint",
     "fs/mount/changes.c": "test_changes",
     "fs/mount/daemon.c": "test_daemon/test_killed_server_leaves_no_mount",
     "fs/mount/descriptors.c": "test_load/test_thousands_of_opens",

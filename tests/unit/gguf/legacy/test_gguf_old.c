@@ -372,7 +372,7 @@ Test(gguf_old, rwkv_architectures)
 static void expect_converted(const struct gguf_model *converted, const char *name, uint32_t n_dims,
                              const uint64_t *ne, const struct gguf_model *stored, const char *first)
 {
-    const struct gguf_tensor *tensor = gguf_tensor_named_today(converted, name), *from = NULL;
+    const struct gguf_tensor *tensor = gguf_tensor_named(converted, name), *from = NULL;
     char bytes[2];
 
     cr_assert_not_null(tensor, "%s", name);
