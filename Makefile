@@ -215,7 +215,7 @@ $(FUZZ_TARGETS:%=$(BUILD)/fuzz/%-replay): $(BUILD)/fuzz/%-replay: $(LIB_OBJ) $(c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) $(TEST_LINKER) $(FUZZ_WRAP) -o $@ $^ $(PKG_LIBS) $(RUNNER_LIBS) -lm
 
-$(BUILD)/fuzz/make-seeds: $(call obj,tests/fuzz/make_seeds.c tests/fuzz/runner_seeds.c tests/fuzz/runner_more_seeds.c \
+$(BUILD)/fuzz/make-seeds: $(call obj,tests/fuzz/make_seeds.c tests/fuzz/layout_seeds.c tests/fuzz/runner_seeds.c tests/fuzz/runner_more_seeds.c \
     tests/unit/gguf/old_file.c $(ZIP_SRC) gguf/legacy/families.c \
     $(WRITER_SRC)) $(DEQUANT_OBJ) $(SUPPORT_OBJ)
 	@mkdir -p $(@D)

@@ -2,7 +2,7 @@
  * A model made of tensors of other models. It is put together as a list of items, tensors that
  * consist of pieces of stored ones. No tensor data are copied: a tensor of one stored piece lies in
  * the file of its origin, and all others in a source that reads, decodes or encodes what is asked
- * for.
+ * for. Data that have not arrived in a growing file cannot be read, as there.
  *
  * After the first failure, the functions do nothing.
  */

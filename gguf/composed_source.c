@@ -63,18 +63,11 @@ static int read_composed(const struct gguf_source *source, uint64_t offset, size
                          void *out)
 {
     const struct composed *composed = source->state;
-    size_t low = 0, high = composed->count;
+    size_t low =
+        gguf_find_end(&composed->list->end, composed->count, sizeof *composed->list, offset);
 
     if (n_bytes > source->size_bytes || offset > source->size_bytes - n_bytes)
         return -EIO;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-
-        if (composed->list[middle].end > offset)
-            high = middle;
-        else
-            low = middle + 1;
-    }
     for (char *to = out; n_bytes > 0; low++) {
         const uint64_t start = low > 0 ? composed->list[low - 1].end : 0;
         const uint64_t left = composed->list[low].end - offset;
@@ -264,9 +257,6 @@ static int place_piece(struct composed *composed, const struct gguf_tensor *tens
 
     *stretch = (struct stretch){.of = piece->of, .bytes = piece->bytes};
     stretch->of.type = tensor->type;
-    if (piece->of.model && piece->of.model->files[piece->of.tensor->file_index].source.is_growing)
-        return gguf_error(report, GGUF_RULE_INCOMPLETE_DATA, -EINVAL,
-                          gguf_tensor_place(piece->of.tensor), "its file is not complete");
     result = locate(tensor, piece, &stretch->skip, &n_bytes, report);
     if (result < 0 || n_bytes == 0)
         return result;

@@ -106,18 +106,11 @@ struct run {
 static struct run find_run(const struct gguf_joined *joined, uint64_t offset)
 {
     const struct stretch *stretches = joined->stretches;
-    size_t low = 0, high = joined->n_stretches - 1;
+    const size_t low =
+        gguf_find_end(&stretches->end, joined->n_stretches, sizeof *stretches, offset);
     uint64_t at, piece, skip;
     struct run run;
 
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-
-        if (stretches[middle].end > offset)
-            high = middle;
-        else
-            low = middle + 1;
-    }
     at = offset - (low > 0 ? stretches[low - 1].end : 0);
     piece = at / stretches[low].piece_bytes;
     skip = at % stretches[low].piece_bytes;

@@ -63,6 +63,23 @@ void gguf_buffer_free(struct gguf_buffer *buffer)
     *buffer = (struct gguf_buffer){0};
 }
 
+size_t gguf_find_end(const uint64_t *ends, size_t count, size_t entry_bytes, uint64_t offset)
+{
+    size_t low = 0, high = count;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        uint64_t end;
+
+        memcpy(&end, (const char *)ends + middle * entry_bytes, sizeof end);
+        if (end > offset)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
 const void **gguf_sorted(const void *table, uint64_t count, size_t entry_bytes,
                          int (*compare)(const void *, const void *))
 {

@@ -30,6 +30,12 @@ void gguf_buffer_drop(struct gguf_buffer *buffer, size_t n);
 void gguf_buffer_free(struct gguf_buffer *buffer);
 
 /*
+ * Return the index of the first entry whose end is above `offset`, or `count`. `ends` is the end in
+ * the first of `count` entries of entry_bytes bytes; ends increase.
+ */
+size_t gguf_find_end(const uint64_t *ends, size_t count, size_t entry_bytes, uint64_t offset);
+
+/*
  * Return pointers to the `count` entries of a table, sorted, or NULL if out of memory. `compare`
  * gets pointers to two of them, as from qsort(3). The caller frees the pointers.
  */

@@ -148,9 +148,27 @@ bool gguf_draft_lacks_text(const struct gguf_draft *draft, const char *name)
                                                gguf_string_equals(key->value.string, "default")));
 }
 
+/* llama.cpp wants four sections of RoPE; Ollama wrote three. */
+static void pad_array(struct gguf_draft *draft, const char *name, const char *old)
+{
+    const struct gguf_array array = gguf_draft_array(draft, old);
+    uint32_t numbers[4] = {0};
+
+    for (uint64_t i = 0; i < 3; i++)
+        numbers[i] = (uint32_t)gguf_array_number(&array, i, 0);
+    if (array.n_elements == 3)
+        gguf_draft_set_numbers(draft, name, GGUF_INT32, numbers, 4);
+}
+
+/* Return true if the word says what the key becomes, whatever the file has. */
+static bool is_final(char operation)
+{
+    return operation == '~' || operation == '!' || operation == '^';
+}
+
 static void obey_key(struct gguf_draft *draft, char *word)
 {
-    char *end = word + strcspn(word, "<=!~"), *old = NULL, operation = *end, *text = end + 1;
+    char *end = word + strcspn(word, "<=!~^"), *old = NULL, operation = *end, *text = end + 1;
     const struct gguf_key *source;
     char full[NAME_BYTES];
 
@@ -169,7 +187,9 @@ static void obey_key(struct gguf_draft *draft, char *word)
                 .string = {gguf_model_print(draft->made.model, "%s", text), strlen(text)}});
     if (operation == '!')
         set_text(draft, word, text);
-    if (operation == '~' || operation == '!' || gguf_draft_key(draft, word))
+    if (operation == '^')
+        pad_array(draft, word, text);
+    if (is_final(operation) || gguf_draft_key(draft, word))
         return;
     if (operation == '<') {
         old = text;
@@ -220,11 +240,11 @@ static bool equals_default(const struct gguf_value *value, const char *text)
 
 static void undo_key(struct gguf_draft *draft, char *word)
 {
-    char *end = word + strcspn(word, "<=!~"), *text = NULL, *old = word, full[NAME_BYTES];
+    char *end = word + strcspn(word, "<=!~^"), *text = NULL, *old = word, full[NAME_BYTES];
     const char operation = *end;
     const struct gguf_key *key;
 
-    if (*word == '-' || operation == '!' || operation == '~')
+    if (*word == '-' || is_final(operation))
         return;
     *end = '\0';
     if (operation == '<') {

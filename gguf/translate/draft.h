@@ -34,6 +34,7 @@ struct gguf_draft {
  *     K=TYPE:VALUE        that of K, or the default
  *     K=@TENSOR:D         dimension D of a tensor of the new model
  *     K!TYPE:VALUE        the value, even if there is another
+ *     K^OLD               the three numbers of OLD and a 0
  *     K~TEXT              the text, if the key is missing, empty or "default"
  *     -K                  the key is removed
  *   A name has the draft's prefix unless it begins with a slash.

@@ -92,15 +92,10 @@ static void finish_mistral3(struct gguf_draft *draft)
 static void mark_deep_blocks(struct gguf_draft *draft, const struct gguf_array *deep)
 {
     const uint64_t n = gguf_draft_number(draft, "block_count", 0);
-    uint32_t *is_deep;
+    uint32_t is_deep[MAX_BLOCKS] = {0};
 
     if (n > MAX_BLOCKS) {
         draft->refusal = "its vision tower has over 4096 blocks";
-        return;
-    }
-    is_deep = calloc(n + 1, sizeof *is_deep);
-    if (!is_deep) {
-        draft->made.result = -ENOMEM;
         return;
     }
     for (uint64_t i = 0; i < deep->n_elements && i < 64; i++) {
@@ -111,7 +106,6 @@ static void mark_deep_blocks(struct gguf_draft *draft, const struct gguf_array *
     }
     if (n > 0)
         gguf_draft_set_numbers(draft, "is_deepstack_layers", GGUF_BOOL, is_deep, n);
-    free(is_deep);
 }
 
 static void finish_qwen35(struct gguf_draft *draft)

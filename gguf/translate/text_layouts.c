@@ -121,29 +121,6 @@ static bool has_more_embeddings(const struct gguf_draft *draft)
     return all && text && all->like.ne[1] > text->like.ne[1];
 }
 
-/* Set the numbers of an array, with one more if it is not there. */
-static void set_with(struct gguf_draft *draft, const char *name, const struct gguf_array *array,
-                     uint32_t last)
-{
-    uint32_t *numbers = calloc(array->n_elements + 1, sizeof *numbers);
-    struct gguf_cursor cursor = gguf_array_begin(array);
-    struct gguf_value value;
-    bool is_there = false;
-
-    if (!numbers) {
-        draft->made.result = -ENOMEM;
-        return;
-    }
-    for (uint64_t i = 0; i < array->n_elements; i++) {
-        gguf_array_next(&cursor, array->element_type, &value);
-        numbers[i] = (uint32_t)value.u64;
-        is_there |= numbers[i] == last;
-    }
-    numbers[array->n_elements] = last;
-    gguf_draft_set_numbers(draft, name, GGUF_INT32, numbers, array->n_elements + !is_there);
-    free(numbers);
-}
-
 /* Give tokens of bytes and unused tokens their types. */
 static void correct_types(struct gguf_draft *draft)
 {
@@ -175,16 +152,23 @@ static void correct_types(struct gguf_draft *draft)
 
 static void cut_gemma3n(struct gguf_draft *draft)
 {
+    enum { END_OF_TURN_OF_GEMMA = 106 };
     static const char ids[] = "/tokenizer.ggml.eos_token_ids";
     const uint64_t n = gguf_draft_item(draft, "per_layer_token_embd.weight")->like.ne[1];
     const struct gguf_array old = gguf_draft_array(draft, ids);
+    const uint64_t n_old = gguf_value_type_is_integer(old.element_type) ? old.n_elements : 0;
+    uint32_t numbers[64] = {1}, n_ids = 0;
+    bool is_there = false;
 
     cut_vocabulary(draft, n);
     correct_types(draft);
-    if (old.n_elements > 0 && gguf_value_type_is_integer(old.element_type))
-        set_with(draft, ids, &old, 106);
-    else
-        gguf_draft_set_numbers(draft, ids, GGUF_INT32, (uint32_t[]){1, 106}, 2);
+    for (; n_ids < n_old && n_ids < 63; n_ids++) {
+        numbers[n_ids] = (uint32_t)gguf_array_number(&old, n_ids, 1);
+        is_there |= numbers[n_ids] == END_OF_TURN_OF_GEMMA;
+    }
+    n_ids += n_ids == 0;
+    numbers[n_ids] = END_OF_TURN_OF_GEMMA;
+    gguf_draft_set_numbers(draft, ids, GGUF_INT32, numbers, n_ids + !is_there);
     gguf_take_rows(&draft->made, gguf_draft_item(draft, "token_embd.weight"), 1, 0, n);
 }
 
@@ -204,31 +188,10 @@ static void take_maximum(struct gguf_draft *draft, const char *name, uint64_t ze
         gguf_draft_set_u32(draft, name, maximum);
 }
 
-/* llama.cpp wants four sections of RoPE; Ollama wrote three. */
-static void pad_sections(struct gguf_draft *draft, const char *name)
-{
-    const struct gguf_array array = gguf_draft_array(draft, name);
-    uint32_t numbers[4] = {0};
-
-    for (uint64_t i = 0; i < 3; i++)
-        numbers[i] = (uint32_t)gguf_array_number(&array, i, 0);
-    if (array.n_elements == 3)
-        gguf_draft_set_numbers(draft, "rope.dimension_sections", GGUF_INT32, numbers, 4);
-}
-
-static void finish_qwen25vl(struct gguf_draft *draft)
-{
-    pad_sections(draft, "rope.mrope_section");
-}
-
 static void finish_qwen3vl(struct gguf_draft *draft)
 {
     const struct gguf_array deep = gguf_draft_array(draft, "vision.deepstack_visual_indexes");
 
-    pad_sections(draft, "rope.mrope_section");
-    if (!gguf_draft_key(draft, "rope.dimension_sections"))
-        gguf_draft_set_numbers(draft, "rope.dimension_sections", GGUF_INT32,
-                               (uint32_t[]){24, 20, 20, 0}, 4);
     if (!gguf_draft_key(draft, "n_deepstack_layers"))
         gguf_draft_set_u32(draft, "n_deepstack_layers", deep.n_elements);
 }
@@ -236,7 +199,6 @@ static void finish_qwen3vl(struct gguf_draft *draft)
 static void finish_qwen35(struct gguf_draft *draft)
 {
     take_maximum(draft, "attention.head_count_kv", 2);
-    pad_sections(draft, "rope.dimension_sections");
     gguf_draft_nextn(draft);
 }
 
@@ -271,7 +233,6 @@ static bool lacks_embedding_norm(const struct gguf_draft *draft)
 
 static void finish_glmocr(struct gguf_draft *draft)
 {
-    pad_sections(draft, "rope.mrope_section");
     gguf_fuse(&draft->made, GGUF_FUSION_FFN_GATE_UP, GGUF_FUSE_EQUAL);
 }
 
@@ -394,7 +355,8 @@ const struct gguf_layout gguf_text_layouts[] = {
     {"qwen35 qwen35moe",
      "vision.block_count image_token_id ssm.v_head_reordered rope.mrope_interleaved "
      "/qwen35moe.feed_forward_length mtp.* v.*",
-     .drops = ENCODERS, .names = ".ssm_dt$>.ssm_dt.bias", .rest = finish_qwen35},
+     .drops = ENCODERS, .names = ".ssm_dt$>.ssm_dt.bias",
+     .keys = "rope.dimension_sections^rope.dimension_sections", .rest = finish_qwen35},
     {"qwen3next", "*.ssm_dt", .names = ".ssm_dt$>.ssm_dt.bias", .rest = finish_qwen3next},
     {"laguna", "rope.swa.dimension_count rope.swa.freq_base =blk.0.attn_g.weight",
      .names = ".attn_g>.attn_gate",
@@ -417,8 +379,11 @@ const struct gguf_layout gguf_text_layouts[] = {
              "rope.scaling.yarn_beta_slow<rope.scaling.beta_slow "
              "rope.scaling.yarn_log_multiplier<rope.scaling.mscale_all_dim "
              "attention.temperature_scale<rope.scaling_beta /tokenizer.ggml.pre~tekken"},
-    {"qwen25vl", .renamed = "qwen2vl", .drops = ENCODERS, .rest = finish_qwen25vl},
+    {"qwen25vl", .renamed = "qwen2vl", .drops = ENCODERS,
+     .keys = "rope.dimension_sections^rope.mrope_section"},
     {"qwen3vl qwen3vlmoe", "!rope.dimension_sections v.*", .drops = ENCODERS,
+     .keys = "rope.dimension_sections^rope.mrope_section "
+             "rope.dimension_sections=arr[i32]:[24,20,20,0]",
      .rest = finish_qwen3vl},
     {"glm4moelite", .renamed = "deepseek2",
      .keys = "attention.head_count_kv!u32:1 expert_group_count=u32:1 "
@@ -438,7 +403,8 @@ const struct gguf_layout gguf_text_layouts[] = {
     {"glmocr", .renamed = "glm4", .drops = ENCODERS,
      .names = ".attn_out>.attn_output .post_attn_norm>.post_attention_norm "
               ".post_ffn_norm>.post_ffw_norm",
-     .keys = "rope.dimension_count<attention.key_length /tokenizer.ggml.pre!str:chatglm-bpe",
+     .keys = "rope.dimension_count<attention.key_length /tokenizer.ggml.pre!str:chatglm-bpe "
+             "rope.dimension_sections^rope.mrope_section",
      .rest = finish_glmocr},
     {"mllama", .refusal = "llama.cpp has no architecture mllama, Llama 3.2 Vision"},
     {NULL},

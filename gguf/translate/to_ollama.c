@@ -3,9 +3,9 @@
 
 #include "dequant/kernels.h"
 #include "gguf/fusions.h"
+#include "gguf/made_values.h"
 #include "gguf/translate/draft.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -291,18 +291,20 @@ static int compare_keys(const void *a, const void *b)
 static void add_scores(struct gguf_draft *draft)
 {
     const uint64_t n = gguf_draft_array(draft, "/tokenizer.ggml.tokens").n_elements;
-    uint32_t *bits = calloc(n + 1, sizeof *bits);
+    struct gguf_array_builder builder;
 
-    if (!bits)
-        draft->made.result = -ENOMEM;
-    for (uint64_t i = 0; bits && i < n; i++) {
+    if (n == 0 || gguf_draft_key(draft, "/tokenizer.ggml.scores"))
+        return;
+    draft->made.result = gguf_make_array(draft->made.model, GGUF_FLOAT32, n, 4 * n, &builder);
+    for (uint64_t i = 0; draft->made.result == 0 && i < n; i++) {
         const float score = (float)i;
 
-        memcpy(&bits[i], &score, sizeof score);
+        memcpy(builder.at, &score, sizeof score);
+        builder.at += sizeof score;
     }
-    if (bits && n > 0 && !gguf_draft_key(draft, "/tokenizer.ggml.scores"))
-        gguf_draft_set_numbers(draft, "/tokenizer.ggml.scores", GGUF_FLOAT32, bits, n);
-    free(bits);
+    if (draft->made.result == 0)
+        gguf_draft_set(draft, "/tokenizer.ggml.scores",
+                       (struct gguf_value){.type = GGUF_ARRAY, .array = builder.array});
 }
 
 int gguf_join_for_ollama(const struct gguf_model *text, const struct gguf_model *projector,

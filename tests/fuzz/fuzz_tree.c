@@ -288,6 +288,18 @@ static void check_tree_options(const struct gguf_model *model, struct fuzz_rando
     check_tree(model, &options, random);
 }
 
+/* The two files that are made of one of Ollama, and that one of them. */
+static void check_way_back(struct fuzz_random *random)
+{
+    struct gguf_model *text = open_with(&(struct gguf_open_options){.part = GGUF_TEXT_PART});
+    struct gguf_model *projector =
+        text ? open_with(&(struct gguf_open_options){.part = GGUF_PROJECTOR_PART}) : NULL;
+
+    if (projector) /* the tree closes it */
+        check_tree(text, &(struct fs_tree_options){.projector = projector}, random);
+    gguf_close(text);
+}
+
 /* An unfinished file: only the first bytes are there. */
 static void check_partial(const uint8_t *data, size_t size, struct fuzz_random *random)
 {
@@ -319,6 +331,9 @@ static void check_options(const uint8_t *data, size_t size, const struct gguf_mo
         break;
     case 3:
         check_partial(data, size, random);
+        break;
+    case 4:
+        check_way_back(random);
         break;
     default:
         break; /* most inputs are not opened twice, which would be slow */

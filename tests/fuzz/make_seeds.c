@@ -1,6 +1,7 @@
 /* Writes the seeds of the fuzz targets as FOLDER/<target>/<name>: valid and broken inputs. */
 #include "tests/writer/gguf_writer.h"
 #include "dequant/types.h"
+#include "tests/fuzz/layout_seeds.h"
 #include "tests/fuzz/runner_seeds.h"
 #include "tests/unit/gguf/old_file.h"
 #include "tests/unit/gguf/zip_file.h"
@@ -352,6 +353,11 @@ static void write_vocabularies(void)
     }
 }
 
+static void finish_layout(struct gguf_writer *w, const char *architecture)
+{
+    finish(w, "layout", architecture, 0);
+}
+
 static void write_old_models(void)
 {
     static const char *const architectures[] = {"4", "5.1", "5.2", "6", "7"};
@@ -476,6 +482,7 @@ int main(int argc, char **argv)
     write_good_models();
     write_broken_models();
     write_vocabularies();
+    layout_seeds_make(finish_layout);
     write_old_models();
     write_blocks();
     write_strings();

@@ -166,17 +166,7 @@ int fs_image_check(const struct fs_image *image)
 /* Return the first segment that ends after `offset`, which lies in the image. */
 static size_t segment_at(const struct fs_image *image, uint64_t offset)
 {
-    size_t low = 0, high = image->n_segments;
-
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-
-        if (image->segments[middle].end > offset)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    return gguf_find_end(&image->segments->end, image->n_segments, sizeof *image->segments, offset);
 }
 
 ssize_t fs_image_read_interruptible(const struct fs_image *image, uint64_t offset, size_t length,

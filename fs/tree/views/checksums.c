@@ -4,6 +4,7 @@
 #include "fs/tree/data/threads.h"
 #include "fs/tree/facts/facts.h"
 #include "fs/tree/core/tree_core.h"
+#include "gguf/support/arrays.h"
 
 #include <nettle/base16.h>
 #include <nettle/sha2.h>
@@ -287,17 +288,8 @@ static void *hash_untaken(void *user)
 /* Return the line that has the byte at `offset`. */
 static size_t line_at(const struct fs_checksums *checksums, uint64_t offset)
 {
-    size_t low = 0, high = checksums->n_lines;
-
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-
-        if (checksums->lines[middle].end > offset)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    return gguf_find_end(&checksums->lines->end, checksums->n_lines, sizeof *checksums->lines,
+                         offset);
 }
 
 /* Copy the part of a line that lies in bytes `offset` to `offset + length` of the file. */

@@ -435,6 +435,19 @@ class TestLayouts(TranslationTestCase):
             self.assertIn("its type is unknown", text)
         self.assertNotEqual(0, run.returncode)
 
+    def test_unfinished_file(self):
+        path = self.model("glmocr", {}, {"blk.0.ffn_gate.weight": [4, 2], "blk.0.ffn_up.weight": [4, 2],
+                                         "token_embd.weight": [64, 64]})
+        whole = self.translated(path)
+        os.truncate(path, os.path.getsize(path) - 64)
+        result = self.run_ggufs("--list", "-o", "partial", path)
+        self.assertIn("model.gguf", result.out.split())
+        self.assertNotEqual(EX_OK, self.run_ggufs("--cat", "-o", "partial", path, "model.gguf").status)
+        with open(path, "ab") as file:
+            file.write(Model(whole.path).data[-64:])
+        result = self.run_ggufs("--cat", "-o", "partial", path, "model.gguf")
+        self.assertEqual((EX_OK, whole.data), (result.status, result.out.encode("utf-8", "surrogateescape")))
+
     def test_f32_that_f16_does_not_hold(self):
         model = self.translated(self.model("mistral3", {"rope.scaling_beta": (FLOAT32, 1.0)},
                                            {"token_embd.weight": [4, 4]}), "model.gguf").path
