@@ -53,7 +53,7 @@ void gguf_compose_begin(struct gguf_composition *made, const struct gguf_model *
 
 /*
  * Make the model, validate it, and end the composition. *model is NULL unless the result is 0; free
- * it with gguf_close(). Its `files` begin with those of its origins. Returns made->result or the
+ * it with gguf_close(). Its `files` begin with its origins' files. Returns made->result or the
  * error of making it, which is reported.
  */
 int gguf_compose_end(struct gguf_composition *made, struct gguf_model **model);

@@ -200,7 +200,7 @@ static bool can_convert(const struct dequant_type *from, const struct dequant_ty
                           (to->id == DEQUANT_F32 || to->encode[DEQUANT_SET_scalar]));
 }
 
-/* Find the data of a piece among those of its whole tensor, as data of the new tensor's type. */
+/* Find the data of a piece in its whole tensor, as data of the new tensor's type. */
 static int locate(const struct gguf_tensor *tensor, const struct gguf_piece *piece, uint64_t *skip,
                   uint64_t *n_bytes, struct gguf_report *report)
 {

@@ -121,7 +121,7 @@ static void add_part(struct job *job, size_t item)
     parts[job->n_parts++] = part;
 }
 
-/* Check a part against the first. *type is that of the whole. */
+/* Check a part against the first. *type is the whole's type. */
 static bool fits(const struct job *job, const struct gguf_item *first,
                  const struct gguf_item *other, uint32_t axis, const struct dequant_type **type)
 {

@@ -87,7 +87,7 @@ struct gguf_model {
     const struct gguf_rwkv_rule *rwkv_rules;
     const char *gguf_remark; /* whether current programs run the exported GGUF file; may be NULL */
 
-    /* A composition, see gguf/compose.h: the first files are those of other models. */
+    /* A composition, see gguf/compose.h: the first files belong to other models. */
     uint32_t n_borrowed_files;
     struct gguf_model *owned; /* closed with it; may be NULL */
 

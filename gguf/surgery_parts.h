@@ -20,5 +20,6 @@ typedef void gguf_do_step(struct gguf_work *work, const struct gguf_step *step);
 gguf_do_step gguf_do_layers, gguf_do_experts, gguf_do_drop, gguf_do_add, gguf_do_rename,
     gguf_do_fuse, gguf_do_unfuse, gguf_do_small_first;
 
-/* Set the keys that follow from the tensors, of which a block has n_experts if it is not 0. */
+/* Set the keys that follow from the tensors; n_experts: in each block, 0 if it is as in the base.
+ */
 void gguf_set_following_keys(struct gguf_composition *made, uint64_t n_experts);

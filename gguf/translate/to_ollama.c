@@ -197,7 +197,7 @@ static struct gguf_string kind_of(const struct gguf_model *projector)
     return key && key->value.type == GGUF_STRING ? key->value.string : gguf_string_of("");
 }
 
-/* Return the row of a table for these architectures and both parts; the last if there is none. */
+/* Return the row of a table for these architectures and both parts, else the last. */
 static const struct gguf_layout *find_row(const struct gguf_layout *row, const char *architecture)
 {
     while (row->architecture &&
