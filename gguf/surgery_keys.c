@@ -277,7 +277,7 @@ static const struct {
 } file_types[] = {{0, 0},   {1, 1},   {2, 2},   {3, 3},   {8, 7},   {6, 8},   {7, 9},   {10, 10},
                   {11, 12}, {12, 15}, {13, 17}, {14, 18}, {30, 32}, {39, 38}, {20, 25}, {23, 30}};
 
-/* Add the elements of a tensor to those of its type. Returns the id with the most so far. */
+/* Add the elements of a tensor to the elements of its type. Returns the id with the most so far. */
 static uint32_t count_type(uint64_t counts[256], const struct gguf_tensor *tensor, uint32_t most)
 {
     if (tensor->type_id >= 256)
