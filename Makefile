@@ -56,9 +56,9 @@ CPU_neon    :=
 PRODUCTS_avx512 := -mavx512vnni
 
 DEQUANT_SRC := $(wildcard dequant/*.c dequant/reference/*.c)
-GGUF_SRC    := $(wildcard gguf/*.c gguf/legacy/*.c gguf/translate/*.c)
+GGUF_SRC    := $(wildcard gguf/*.c gguf/legacy/*.c gguf/translate/*.c gguf/stores/*.c)
 JINJA_SRC   := $(wildcard gguf/jinja/*.c)
-SUPPORT_SRC := $(wildcard gguf/support/*.c gguf/models/*.c gguf/stores/*.c) $(JINJA_SRC)
+SUPPORT_SRC := $(wildcard gguf/support/*.c gguf/models/*.c) $(JINJA_SRC)
 FS_SRC      := $(filter-out fs/kernels/%,$(wildcard fs/*/*.c fs/*/*/*.c))
 RUNNER_MAIN := contrib/runner/cli/run_main.c
 RUNNER_SRC  := $(filter-out $(RUNNER_MAIN) contrib/runner/kernels/%,$(wildcard contrib/runner/*/*.c))
@@ -89,7 +89,7 @@ LIBRARY_CORE := $(filter-out $(LIBRARY_OBJ) $(BUILD)/obj/fs/mount/% $(BUILD)/obj
 LIBRARY_LIBS := $(call static,-lcjson -lnettle -lunistring) -lm
 # Its number changes when programs must be compiled again.
 LIBRARY_NAME := libggufs.so.0
-# The runner reads the tree only. It needs no FUSE, and of gguf/ only models, stores, support and jinja.
+# The runner reads the tree only. It needs no FUSE, and of gguf/ only models, support and jinja.
 RUNNER_OBJ := $(DEQUANT_OBJ) $(SUPPORT_OBJ) $(call obj,$(RUNNER_SRC)) $(RUNNER_KERNEL_OBJ)
 UNIT_OBJ := $(call obj,$(UNIT_SRC) $(HOSTILE_SRC) $(WRITER_SRC))
 

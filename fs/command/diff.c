@@ -480,7 +480,7 @@ int fs_diff(const struct fs_options *options)
 {
     struct diff diff = {.options = options};
     struct fs_input *inputs;
-    int status = fs_open_inputs(options, &inputs);
+    int status = fs_open_inputs(options, NULL, &inputs);
 
     if (status != EX_OK)
         return status;

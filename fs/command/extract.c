@@ -397,7 +397,7 @@ int fs_extract(const struct fs_options *options)
         .threads = true, .system_calls = writing_calls, .n_system_calls = COUNT(writing_calls)};
     struct fs_input *inputs;
     int descriptor = -1;
-    int status = fs_open_inputs(options, &inputs);
+    int status = fs_open_inputs(options, NULL, &inputs);
 
     if (status != EX_OK)
         return status;

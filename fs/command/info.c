@@ -187,7 +187,8 @@ static void write_text(const void *subject, struct fs_sink *sink)
 {
     const struct info *info = subject;
 
-    const struct gguf_listed_model *stored = &info->input->stored;
+    const struct gguf_listed_model *stored =
+        info->input->store_name ? &info->input->stored : &info->input->listed;
 
     fs_summary_print(info->tree, &info->options->cache, false, sink);
     if (info->input->store_name) {
@@ -208,7 +209,8 @@ static void write_text(const void *subject, struct fs_sink *sink)
 static void write_json(const void *subject, struct fs_sink *sink)
 {
     const struct info *info = subject;
-    const struct gguf_listed_model *stored = &info->input->stored;
+    const struct gguf_listed_model *stored =
+        info->input->store_name ? &info->input->stored : &info->input->listed;
 
     fs_json_begin(sink, "file", info->input->path);
     fs_summary_print(info->tree, &info->options->cache, true, sink);

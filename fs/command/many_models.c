@@ -46,114 +46,79 @@ static char *make_absolute(const char *path)
     return absolute;
 }
 
-/*
- * Return the only folder of a store that exists, or "". The confined server cannot read where LM
- * Studio's settings say that it is.
- */
-static char *only_root(const char *store)
+/* Add a root, which it takes, if it is not NULL. */
+static int add_root(struct fs_many *many, char *path)
 {
-    char *roots = gguf_store_roots(store), *only = NULL;
-    size_t n = 0;
+    char **grown = gguf_grow(many->roots, &many->room, many->n_roots + 2, sizeof *grown);
 
-    for (char *at = roots, *next; at && *at != '\0'; at = next) {
-        next = at + strcspn(at, "\n") + 1;
-        next[-1] = '\0';
-        if (is_folder(at) && n++ == 0)
-            only = at;
+    if (!grown || !path) {
+        free(path);
+        return -ENOMEM;
     }
-    only = strdup(n == 1 ? only : "");
-    free(roots);
-    return only;
+    many->roots = grown;
+    grown[many->n_roots++] = path;
+    grown[many->n_roots] = NULL;
+    return 0;
 }
 
-/* Find out what a name on the command line means. */
-static int find_place(const char *name, struct fs_place *place)
+/* Find out what a name on the command line means, and add what must be opened for it. */
+static int find_place(struct fs_many *many, const char *name, struct fs_place *place)
 {
-    const char *rest = strchr(name, ':');
+    const size_t first = many->n_roots, length = strcspn(name, ":");
+    char *roots, *rest, *root;
+    int result = 0;
 
     if (!is_store(name)) {
         place->kind = is_folder(name) ? FS_A_FOLDER : FS_A_FILE;
         place->name = make_absolute(name);
-    } else {
-        char *path = rest[1] != '\0' ? make_absolute(rest + 1) : only_root(name);
-
-        place->kind = FS_A_STORE;
-        if (path && asprintf(&place->name, "%.*s:%s", (int)(rest - name), name, path) < 0)
-            place->name = NULL;
-        free(path);
+        return place->name ? add_root(many, strdup(place->name)) : -ENOMEM;
     }
-    return place->name ? 0 : -ENOMEM;
-}
-
-static int add_root(struct fs_many *many, const char *path, size_t length)
-{
-    char **grown = gguf_grow(many->roots, &many->room, many->n_roots + 2, sizeof *grown);
-
-    if (!grown)
-        return -ENOMEM;
-    many->roots = grown;
-    grown[many->n_roots] = strndup(path, length);
-    grown[many->n_roots + 1] = NULL;
-    return grown[many->n_roots++] ? 0 : -ENOMEM;
-}
-
-/* Add what must be opened for a place. Of a store, there may be several folders, or none. */
-static int add_roots(struct fs_many *many, const struct fs_place *place)
-{
-    char *roots;
-    int result = 0;
-
-    if (place->kind != FS_A_STORE)
-        return add_root(many, place->name, strlen(place->name));
-    roots = gguf_store_roots(place->name);
-    for (char *at = roots; result == 0 && at && *at != '\0'; at += strlen(at) + 1) {
-        at[strcspn(at, "\n")] = '\0';
-        if (is_folder(at))
-            result = add_root(many, at, strlen(at));
-    }
+    rest = roots = gguf_store_roots(name);
+    while (result == 0 && rest && (root = strsep(&rest, "\n")) != NULL)
+        if (is_folder(root))
+            result = add_root(many, make_absolute(root));
     free(roots);
-    return result;
+    place->kind = FS_A_STORE;
+    /* The confined server cannot read where LM Studio's settings say that it is. */
+    if (result == 0 && many->n_roots == first + 1)
+        place->name = gguf_text("%.*s:%s", (int)length, name, many->roots[first]);
+    else if (result == 0)
+        place->name = strdup(name);
+    return place->name ? result : -ENOMEM;
 }
 
-/* Write the name under which a place's models are shown beside others. */
-static const char *title_of(const struct fs_place *place, size_t *length)
+/* Return the name under which a place's models are shown beside others; to be freed. */
+static char *title_of(const struct fs_place *place)
 {
-    const char *slash = strrchr(place->name, '/');
-    const char *title = place->kind != FS_A_STORE && slash ? slash + 1 : place->name;
-
-    *length = place->kind == FS_A_STORE ? strcspn(title, ":") : strlen(title);
-    return title;
+    return place->kind == FS_A_STORE ? strndup(place->name, strcspn(place->name, ":"))
+                                     : strdup(strrchr(place->name, '/') + 1);
 }
 
-/* Insert a name before the names of models. */
-static int add_prefix(struct gguf_model_list *list, size_t first, const struct fs_place *place)
-{
-    size_t length;
-    const char *title = title_of(place, &length);
-
-    for (size_t i = first; i < list->n_models; i++) {
-        char *longer;
-
-        if (asprintf(&longer, "%.*s/%s", (int)length, title, list->models[i].name) < 0)
-            return -ENOMEM;
-        free(list->models[i].name);
-        list->models[i].name = longer;
-    }
-    return 0;
-}
-
-/* Add the models of a folder or a store. *has_failed: an error stands for them. */
-static int list_place(const struct fs_many *many, const struct fs_place *place,
-                      const struct gguf_store_access *access, struct gguf_model_list *list,
-                      char reason[GGUF_LIST_REASON_BYTES])
+/* Add the models of a folder or a store. Unless it `is_strict`, an error stands for none. */
+static void list_place(const struct fs_many *many, const struct fs_place *place,
+                       const struct gguf_store_access *access, bool is_strict,
+                       struct gguf_model_list *list, char reason[GGUF_LIST_REASON_BYTES])
 {
     const size_t first = list->n_models;
-    int result = place->kind == FS_A_STORE ? gguf_store_list(access, place->name, list, reason)
-                                           : gguf_list_folder(access, place->name, list, reason);
+    char *title = title_of(place);
+    const int result = place->kind == FS_A_STORE
+                           ? gguf_store_list(access, place->name, list, reason)
+                           : gguf_list_folder(access, place->name, GGUF_FOLDER, list, reason);
 
-    if (result == 0 && many->options->n_models > 1)
-        result = add_prefix(list, first, place);
-    return result;
+    for (size_t i = first; many->options->n_models > 1 && i < list->n_models; i++) {
+        char *longer = title ? gguf_text("%s/%s", title, list->models[i].name) : NULL;
+
+        if (longer) {
+            free(list->models[i].name);
+            list->models[i].name = longer;
+        } else {
+            list->error = -ENOMEM;
+        }
+    }
+    if (result < 0 && (!is_strict || list->n_models > first))
+        gguf_listed_model_refuse(gguf_model_list_add(list, title, NULL), "%s", reason);
+    else
+        free(title);
 }
 
 /* Say that there is nothing at a place. Returns -ENOENT. */
@@ -172,36 +137,28 @@ static int list_all(const struct fs_many *many, const struct gguf_store_access *
 {
     const size_t n = (size_t)many->options->n_models;
     const char **files = calloc(n + 1, sizeof *files);
-    size_t n_files = 0, length;
+    size_t n_files = 0;
     int result = files ? 0 : -ENOMEM;
 
     for (size_t i = 0; result == 0 && i < n; i++)
         if (many->places[i].kind == FS_A_FILE)
             files[n_files++] = many->places[i].name;
     if (result == 0)
-        result = gguf_list_files(opener, files, n_files, list);
+        gguf_list_files(opener, files, n_files, list);
+    free(files);
     for (size_t i = 0; result == 0 && i < n; i++) {
         const struct fs_place *place = &many->places[i];
         const size_t n_before = list->n_models;
-        char reason[GGUF_LIST_REASON_BYTES] = "", *title;
+        char reason[GGUF_LIST_REASON_BYTES] = "";
 
-        if (place->kind == FS_A_FILE) {
-            if (is_strict && access(place->name, F_OK) < 0)
-                result = refuse_place(many, i, strerror(errno));
-            continue;
-        }
-        result = list_place(many, place, opener, list, reason);
-        if (is_strict && list->n_models == n_before) {
+        if (place->kind != FS_A_FILE)
+            list_place(many, place, opener, is_strict, list, reason);
+        if (is_strict && place->kind == FS_A_FILE && access(place->name, F_OK) < 0)
+            result = refuse_place(many, i, strerror(errno));
+        else if (is_strict && place->kind != FS_A_FILE && list->n_models == n_before)
             result = refuse_place(many, i, reason);
-        } else if (result < 0 && result != -ENOMEM) {
-            title = (char *)(uintptr_t)title_of(place, &length);
-            title = strndup(title, length);
-            result = title ? gguf_model_list_add(list, title, NULL, 0, reason) : -ENOMEM;
-            free(title);
-        }
     }
-    free(files);
-    return result;
+    return result < 0 ? result : list->error;
 }
 
 static int list_models(void *argument, const struct gguf_store_access *access,
@@ -221,14 +178,11 @@ int fs_many_begin(const struct fs_options *options, struct fs_many *many,
     *many = (struct fs_many){.options = options, .places = calloc(n + 1, sizeof *many->places)};
     if (!many->places)
         return fs_refuse_memory();
-    for (size_t i = 0; result == 0 && i < n; i++) {
-        result = find_place(options->models[i], &many->places[i]);
-        if (result == 0)
-            result = add_roots(many, &many->places[i]);
-    }
+    for (size_t i = 0; result == 0 && i < n; i++)
+        result = find_place(many, options->models[i], &many->places[i]);
     /* A single file needs no list; and a tree that ggufs has made is no folder of models. */
     is_strict = n > 1 || many->places[0].kind == FS_A_STORE;
-    if (result == 0 &&
+    if (result == 0 && !(n == 1 && options->mount.subdir) &&
         (is_strict || (many->places[0].kind == FS_A_FOLDER && !fs_is_tree(many->places[0].name))))
         result = list_all(many, &gguf_direct_access, is_strict, list);
     if (result == -ENOENT)
@@ -328,6 +282,7 @@ int fs_mount_many(struct fs_many *many)
         fs_print_error("-o subdir is for a single model; name it, or mount without the option");
         return EX_USAGE;
     }
+
     return fs_serve(&(struct fs_mount){.source = many->places[0].name,
                                        .mountpoint = options->directory,
                                        .models = &models,

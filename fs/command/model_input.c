@@ -7,16 +7,14 @@
 #include "gguf/loader_checks.h"
 #include "gguf/support/exit_status.h"
 #include "gguf/support/file_status.h"
-#include "gguf/support/model_paths.h"
+#include "gguf/support/strings.h"
 #include "gguf/support/safe_print.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -24,12 +22,9 @@
 
 bool fs_is_tree(const char *path)
 {
-    char *summary;
-    bool is_there;
+    char *summary = gguf_text("%s/summary.txt", path);
+    const bool is_there = summary && access(summary, R_OK) == 0;
 
-    if (asprintf(&summary, "%s/summary.txt", path) < 0)
-        return false;
-    is_there = access(summary, R_OK) == 0;
     free(summary);
     return is_there;
 }
@@ -40,27 +35,6 @@ static void refuse_path(struct fs_input *input, int error, const char *format, c
 
     input->error = gguf_error(&report, GGUF_RULE_NOT_A_FILE, error, GGUF_NO_PLACE, format, text);
     input->why = report.first_error;
-}
-
-/* Return the path of the model that a directory stands for, owned, or NULL with the reason. */
-static char *model_in(const struct fs_options *options, const char *directory,
-                      struct fs_input *input)
-{
-    char reason[GGUF_FOLDER_REASON_BYTES] = "";
-    char *path = NULL;
-
-    input->error = -EISDIR;
-    if (!fs_is_tree(directory))
-        input->error = gguf_model_folder_find(directory, &path, reason);
-    else if (options->command == FS_DIFF)
-        input->error = asprintf(&path, "%s/model.gguf", directory) < 0 ? -ENOMEM : 0;
-    else
-        snprintf(reason, sizeof reason,
-                 "is a tree that ggufs has made, not a model file: cat %s/%s", directory,
-                 options->command == FS_STATS ? "tensors/NAME/stats.json" : "summary.txt");
-    if (input->error < 0)
-        refuse_path(input, input->error, "%s", reason);
-    return path;
 }
 
 /* Open the files of a model, and those beside it. */
@@ -113,44 +87,41 @@ static void open_projector(const struct fs_options *options, struct fs_input *in
     refuse_path(input, input->error, "--mmproj: %s", report.first_error.message);
 }
 
-static void open_input(const struct fs_options *options, const char *path, struct fs_input *input)
+/* A directory that ggufs has made is not the model, except where the model in it is compared. */
+static int refuse_tree(const struct fs_options *options, const char *tree,
+                       struct gguf_listed_model *listed, char reason[GGUF_LIST_REASON_BYTES])
 {
-    char reason[GGUF_STORE_REASON_BYTES];
-    struct gguf_report report = {0};
-    char remedy[GGUF_REMEDY_BYTES], longer[PATH_MAX];
-    struct stat status;
+    if (options->command != FS_DIFF)
+        return gguf_set_reason(
+            reason, -EISDIR, "is a tree that ggufs has made, not a model file: cat %s/%s", tree,
+            options->command == FS_STATS ? "tensors/NAME/stats.json" : "summary.txt");
+    listed->path = gguf_text("%s/model.gguf", tree);
+    return listed->path ? 0 : gguf_set_reason(reason, -ENOMEM, "%s", strerror(ENOMEM));
+}
 
-    input->path = path;
-    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
-        input->owned_path = model_in(options, path, input);
-        if (!input->owned_path)
-            return;
-        input->path = input->owned_path;
+/* `listed` is the model if it is known, or NULL. */
+static void open_input(const struct fs_options *options, const char *name,
+                       const struct gguf_listed_model *listed, struct fs_input *input)
+{
+    char reason[GGUF_LIST_REASON_BYTES];
+    struct gguf_report report = {0};
+
+    input->path = name;
+    if (!listed)
+        input->error = fs_is_tree(name)
+                           ? refuse_tree(options, name, &input->listed, reason)
+                           : gguf_find_model(name, options->open.partial, &input->listed, reason);
+    if (input->error < 0) {
+        refuse_path(input, input->error, "%s", reason);
+        return;
     }
-    if (access(path, F_OK) < 0) {
-        input->error = gguf_store_find(path, options->open.partial, &input->stored, reason);
-        if (input->error < 0) {
-            refuse_path(input, input->error, "%s", reason);
-            return;
-        }
-        input->path = input->stored.path ? input->stored.path : path;
-    }
-    input->error = open_files(&options->open, &input->stored, input, &report);
-    input->store_name = options->command == FS_INFO ? gguf_store_name_of(input->path) : NULL;
-    if (input->store_name && !input->stored.path &&
-        gguf_store_find(input->store_name, true, &input->stored, reason) != 0)
-        input->stored = (struct gguf_listed_model){0};
+    listed = listed ? listed : &input->listed;
+    input->path = listed->path;
+    input->error = open_files(&options->open, listed, input, &report);
     input->why = report.first_error;
-    if (input->error == -ENOENT && gguf_remote_remedy(path, remedy))
-        refuse_path(input, -ENOENT, "no such file; ggufs opens local files only; %s", remedy);
-    else if (input->error == -ENOENT &&
-             (size_t)snprintf(longer, sizeof longer, "%s.gguf", path) < sizeof longer &&
-             access(longer, F_OK) == 0)
-        refuse_path(input, -ENOENT, "no such file; did you mean %s?", longer);
-    if (input->error == -ENOTCONN)
-        refuse_path(input, -ENOTCONN, "%s",
-                    "ggufs, which served this mount, has ended: remove the mount with "
-                    "fusermount3 -u, and mount the model again");
+    input->store_name = options->command == FS_INFO ? gguf_store_name_of(input->path) : NULL;
+    if (input->store_name)
+        gguf_store_find(input->store_name, true, &input->stored, reason);
     open_projector(options, input);
 }
 
@@ -185,7 +156,7 @@ static void open_others(const struct fs_options *options)
         struct gguf_other *other = surgery->others[i];
         struct fs_input input = {0};
 
-        open_input(&plain, other->path, &input);
+        open_input(&plain, other->path, NULL, &input);
         if (input.error == 0)
             other->files = input.files;
         other->error = input.error;
@@ -195,7 +166,8 @@ static void open_others(const struct fs_options *options)
     }
 }
 
-int fs_open_inputs(const struct fs_options *options, struct fs_input **inputs)
+int fs_open_inputs(const struct fs_options *options, const struct gguf_listed_model *listed,
+                   struct fs_input **inputs)
 {
     const struct gguf_surgery *surgery = &options->edits.surgery;
     struct fs_input *list = calloc((size_t)options->n_models + 1, sizeof *list);
@@ -205,7 +177,7 @@ int fs_open_inputs(const struct fs_options *options, struct fs_input **inputs)
     if (!list)
         return fs_refuse_memory();
     for (int i = 0; i < options->n_models; i++)
-        open_input(options, options->models[i], &list[i]);
+        open_input(options, options->models[i], listed, &list[i]);
     open_others(options);
     output = options->command == FS_MOUNT ? NULL : find_output(list, options->n_models);
     for (size_t i = 0; options->command != FS_MOUNT && !output && i < surgery->n_others; i++)
@@ -231,7 +203,7 @@ void fs_close_input(struct fs_input *input)
 {
     gguf_files_close(&input->files);
     fs_extras_free(input->extras, input->n_extras);
-    free(input->owned_path);
+    gguf_listed_model_free(&input->listed);
     gguf_listed_model_free(&input->stored);
     free(input->store_name);
     *input = (struct fs_input){0};
@@ -413,7 +385,7 @@ int fs_run_for_models(const struct fs_options *options,
                       int (*run)(const struct fs_options *options, struct fs_input *input))
 {
     struct fs_input *inputs;
-    int status = fs_open_inputs(options, &inputs);
+    int status = fs_open_inputs(options, NULL, &inputs);
 
     if (status != EX_OK)
         return status;

@@ -12,10 +12,9 @@
 
 /* A model on the command line. */
 struct fs_input {
-    const char *path; /* as named by the user; if that is a folder, the model in it */
-    char *owned_path; /* `path` if the user named a folder; else NULL */
-    struct gguf_listed_model stored; /* the model in a store; `path` is its path */
-    char *store_name;                /* for --info: its name there; or NULL */
+    const char *path; /* of the model's file or, if it was not found, as named by the user */
+    struct gguf_listed_model listed, stored; /* for --info: as its store has it, or empty */
+    char *store_name;                        /* for --info: its name there; or NULL */
     struct gguf_files files;
     struct fs_extra *extras; /* files to show beside the model's */
     size_t n_extras;
@@ -24,12 +23,13 @@ struct fs_input {
 };
 
 /*
- * Open the files of all options->models; a folder stands for the only model in it. If a model
- * cannot be opened, its input holds the error. Unless the model is mounted, standard output may not
- * be one of the files. Prints other errors to stderr. Returns an exit status; after EX_OK, free
- * *inputs with fs_close_inputs().
+ * Open the files of all options->models; a folder stands for the only model in it. `listed` is the
+ * model if it is known, or NULL. If a model cannot be opened, its input holds the error. Unless the
+ * model is mounted, standard output may not be one of the files. Prints other errors to stderr.
+ * Returns an exit status; after EX_OK, free *inputs with fs_close_inputs().
  */
-int fs_open_inputs(const struct fs_options *options, struct fs_input **inputs);
+int fs_open_inputs(const struct fs_options *options, const struct gguf_listed_model *listed,
+                   struct fs_input **inputs);
 void fs_close_inputs(const struct fs_options *options, struct fs_input *inputs);
 
 /*

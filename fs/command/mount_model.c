@@ -81,19 +81,13 @@ static int mount_input(const struct fs_options *options, struct fs_input *input)
 static int mount_one(const struct fs_options *options, const struct gguf_listed_model *listed)
 {
     struct fs_options one = *options;
-    struct gguf_report report = {0};
     struct fs_input *inputs;
     int status;
 
     one.n_models = 1;
-    status = fs_open_inputs(&one, &inputs);
+    status = fs_open_inputs(&one, listed, &inputs);
     if (status != EX_OK)
         return status;
-    if (listed) {
-        fs_close_input(&inputs[0]);
-        inputs[0].error = fs_open_listed(&options->open, listed, &inputs[0], &report);
-        inputs[0].why = report.first_error;
-    }
     if (inputs[0].error < 0) {
         fs_print_finding(stderr, inputs[0].path, &inputs[0].why);
         fs_print_remedy(stderr, inputs[0].path, &inputs[0].why);
@@ -110,15 +104,17 @@ int fs_mount_model(const struct fs_options *options)
     struct gguf_model_list list;
     struct fs_many many;
     int status = fs_many_begin(options, &many, &list);
+    const bool are_many = status == EX_OK && fs_are_many(&many, &list);
 
-    if (status == EX_OK && fs_are_many(&many, &list) && options->edits.surgery.n_others > 0) {
+    if (are_many && options->edits.surgery.n_others > 0) {
         fs_print_error("%s: tensors of other models can be shown in a single MODEL only",
                        options->edits.surgery.others[0]->path);
         status = EX_USAGE;
-    } else if (status == EX_OK && fs_are_many(&many, &list))
+    } else if (are_many) {
         status = fs_mount_many(&many);
-    else if (status == EX_OK)
+    } else if (status == EX_OK) {
         status = mount_one(options, options->n_models > 1 ? list.models : NULL);
+    }
     fs_many_end(&many, &list);
     return status;
 }

@@ -186,7 +186,7 @@ int fs_render(const struct fs_options *options)
     if (status == EX_OK)
         status = read_json("--tools", options->variables.tools, &rendering.tools);
     if (status == EX_OK)
-        status = fs_open_inputs(options, &inputs);
+        status = fs_open_inputs(options, NULL, &inputs);
     if (status == EX_OK) {
         status = fs_confine(options, &(struct gguf_confinement){.threads = true});
         if (status == EX_OK)

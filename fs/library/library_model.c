@@ -3,14 +3,12 @@
 #include "fs/tree/model_check.h"
 #include "gguf/faults.h"
 #include "gguf/files.h"
-#include "gguf/stores/stores.h"
-#include "gguf/support/model_paths.h"
+#include "gguf/stores/model_list.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 const char *ggufs_version(void)
 {
@@ -40,37 +38,21 @@ bool fs_library_catches_faults(void)
 
 /* ---- opening ---- */
 
-/* Open the files at `path`, and the model in them. */
-static int open_files(const char *path, const struct fs_library_options *options,
+/* Open the files of the model that `name` stands for, and the model in them. */
+static int open_files(const char *name, const struct fs_library_options *options,
                       struct gguf_model **model, struct gguf_report *report)
 {
-    char reason[GGUF_FOLDER_REASON_BYTES > GGUF_REMEDY_BYTES ? GGUF_FOLDER_REASON_BYTES
-                                                             : GGUF_REMEDY_BYTES] = "";
     struct gguf_open_options open = options->open;
-    struct gguf_listed_model stored = {0};
-    struct stat status;
-    char *inside = NULL;
-    int result = 0;
+    char reason[GGUF_LIST_REASON_BYTES];
+    struct gguf_listed_model listed;
+    int result = gguf_find_model(name, open.partial, &listed, reason);
 
-    if (stat(path, &status) < 0 && errno == ENOENT) {
-        result = gguf_store_find(path, open.partial, &stored, reason);
-        if (result < 0)
-            return gguf_error(report, GGUF_RULE_NOT_A_FILE, result, GGUF_NO_PLACE, "%s", reason);
-        result = result == 1 && gguf_remote_remedy(path, reason) ? -ENOENT : 0;
-    } else if (S_ISDIR(status.st_mode))
-        result = gguf_model_folder_find(path, &inside, reason);
     if (result < 0)
-        return gguf_error(report, GGUF_RULE_NOT_A_FILE, result, GGUF_NO_PLACE, "%s%s",
-                          result == -ENOENT ? "no such file; only local files are opened; " : "",
-                          reason);
-    open.shards = stored.shards;
-    open.n_shards = stored.n_shards;
-    result = gguf_open_with(stored.path ? stored.path
-                            : inside    ? inside
-                                        : path,
-                            &open, model, report);
-    gguf_listed_model_free(&stored);
-    free(inside);
+        return gguf_error(report, GGUF_RULE_NOT_A_FILE, result, GGUF_NO_PLACE, "%s", reason);
+    open.shards = listed.shards;
+    open.n_shards = listed.n_shards;
+    result = gguf_open_with(listed.path, &open, model, report);
+    gguf_listed_model_free(&listed);
     return result;
 }
 

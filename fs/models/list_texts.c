@@ -74,11 +74,11 @@ void fs_models_json_object(const struct gguf_listed_model *model, struct fs_sink
     fs_sink_literal(sink, "}");
 }
 
-void fs_models_ini_section(struct fs_sink *sink, const struct gguf_listed_model *links,
+void fs_models_ini_section(struct fs_sink *sink, const char *links, bool has_projector,
                            const char *mountpoint)
 {
-    fs_sink_print(sink, "\n[%s]\nmodel = %s/%s/model.gguf\n", strrchr(links->name, '/') + 1,
-                  mountpoint, links->name);
-    if (links->n_extras > 0)
-        fs_sink_print(sink, "mmproj = %s/%s/mmproj.gguf\n", mountpoint, links->name);
+    fs_sink_print(sink, "\n[%s]\nmodel = %s/%s/model.gguf\n", strrchr(links, '/') + 1, mountpoint,
+                  links);
+    if (has_projector)
+        fs_sink_print(sink, "mmproj = %s/%s/mmproj.gguf\n", mountpoint, links);
 }

@@ -62,25 +62,65 @@ static bool merge(struct fs_model_set *set, struct fs_listing *listing, struct f
     return is_changed;
 }
 
+/* Return the index of the first entry whose path is not before the first `length` bytes of one. */
+static size_t find_index(const struct fs_model_set *set, const char *path, size_t length)
+{
+    size_t low = 0, high = set->n_entries;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const char *name = set->by_path[middle]->model.name;
+        const int order = strncmp(name, path, length);
+
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct fs_entry *fs_set_find_path(const struct fs_model_set *set, const char *path)
+{
+    const size_t i = find_index(set, path, strlen(path) + 1);
+
+    return i < set->n_entries && strcmp(set->by_path[i]->model.name, path) == 0 ? set->by_path[i]
+                                                                                : NULL;
+}
+
+static bool has_projector(const struct fs_entry *entry)
+{
+    bool has = false;
+
+    for (size_t i = 0; entry && i < entry->model.n_extras; i++)
+        has |= strcmp(entry->model.extras[i].name, "mmproj.gguf") == 0;
+    return has;
+}
+
 /* Make the tree of the files at the root. */
 static int write_texts(struct fs_model_set *set, struct fs_opened **unused)
 {
     struct fs_sink tsv = fs_sink_that_grows(FS_MAX_TEXT_BYTES), json = tsv, ini = tsv;
-    struct timespec now;
+    struct fs_entry *root = set->by_id[FS_MODELS_ROOT];
     struct fs_opened *opened = calloc(1, sizeof *opened);
+    struct fs_tree *tree;
     bool is_first = true;
     int result;
 
     fs_sink_literal(&tsv, FS_MODELS_TSV_HEADER);
     fs_sink_literal(&ini, "version = 1\n");
     for (size_t i = 0; i < set->n_entries; i++) {
-        if (set->by_path[i]->target)
-            fs_models_ini_section(&ini, &set->by_path[i]->model, set->calls.mountpoint);
-        if (set->by_path[i]->is_folder || set->by_path[i]->target)
+        const struct fs_entry *entry = set->by_path[i];
+
+        if (entry->target)
+            fs_models_ini_section(&ini, entry->model.name,
+                                  has_projector(fs_set_find_path(set, entry->target)),
+                                  set->calls.mountpoint);
+        if (entry->is_folder || entry->target)
             continue;
-        fs_models_tsv_line(&set->by_path[i]->model, &tsv);
+        fs_models_tsv_line(&entry->model, &tsv);
         fs_sink_literal(&json, is_first ? "[\n" : ",\n");
-        fs_models_json_object(&set->by_path[i]->model, &json);
+        fs_models_json_object(&entry->model, &json);
         is_first = false;
     }
     fs_sink_literal(&json, is_first ? "[]\n" : "\n]\n");
@@ -88,39 +128,111 @@ static int write_texts(struct fs_model_set *set, struct fs_opened **unused)
              : tsv.error < 0  ? tsv.error
              : json.error < 0 ? json.error
                               : ini.error;
-    if (result < 0) {
-        free(tsv.out);
-        free(json.out);
-        free(ini.out);
-    } else {
-        result = fs_text_tree_make(
-            (const struct fs_named_text[]){{"models.json", json.out, (size_t)json.position, false},
-                                           {"models.tsv", tsv.out, (size_t)tsv.position, false},
-                                           {"presets.ini", ini.out, (size_t)ini.position, false}},
-            &opened->tree);
-    }
-    clock_gettime(CLOCK_REALTIME, &now);
-    if (result == 0 &&
-        set->calls.show(set->calls.argument, opened->tree, FS_MODELS_ROOT, 0, now) < 0) {
-        fs_text_tree_free(opened->tree);
+    result = fs_text_tree_make(
+        result,
+        (const struct fs_named_text[]){{"models.json", json.out, (size_t)json.position, false},
+                                       {"models.tsv", tsv.out, (size_t)tsv.position, false},
+                                       {"presets.ini", ini.out, (size_t)ini.position, false}},
+        &tree);
+    clock_gettime(CLOCK_REALTIME, &root->model.file.modified);
+    if (result == 0 && set->calls.show(set->calls.argument, tree, FS_MODELS_ROOT, 0,
+                                       root->model.file.modified) < 0) {
+        fs_text_tree_free(tree);
         result = -ENOMEM;
     }
     if (result < 0) {
         free(opened);
         return result;
     }
-    *unused = fs_set_drop_tree(set, set->by_id[FS_MODELS_ROOT]);
-    set->by_id[FS_MODELS_ROOT]->model.file.modified = now;
-    set->by_id[FS_MODELS_ROOT]->opened = opened;
-    *opened = (struct fs_opened){
-        .tree = opened->tree, .entry = set->by_id[FS_MODELS_ROOT], .next = set->opened};
-    set->opened = opened;
+    *unused = fs_set_drop_tree(set, root);
+    *opened = (struct fs_opened){.tree = tree, .entry = root, .next = set->opened};
+    root->opened = set->opened = opened;
     return 0;
+}
+
+/* ---- what was listed ---- */
+
+/* A folder that was listed, or a file that was read for the list. */
+struct fs_place_seen {
+    char *path;
+    struct gguf_file_status status; /* zeros: it was not there */
+};
+
+/* So old is a change of a folder at least, or its time may not tell it from the next one. */
+enum { SETTLED_SECONDS = 2 };
+
+static int get_status(void *argument, const char *path, struct gguf_file_status *status)
+{
+    const struct gguf_store_access *access = ((struct fs_model_set *)argument)->calls.access;
+
+    return access->status(access->argument, path, status);
+}
+
+/* Without memory for it, the list is never taken to be up to date. */
+static void remember(struct fs_model_set *set, const char *path, bool is_there)
+{
+    struct fs_place_seen *grown =
+        gguf_grow(set->seen, &set->seen_room, set->n_seen + 1, sizeof *grown);
+    struct gguf_file_status status = {0};
+
+    if (!grown) {
+        set->listed.tv_sec = 0;
+        return;
+    }
+    set->seen = grown;
+    if (is_there)
+        get_status(set, path, &status);
+    grown[set->n_seen++] = (struct fs_place_seen){strdup(path), status};
+}
+
+static int open_and_remember(void *argument, const char *path)
+{
+    const struct fs_model_set *set = argument;
+    const int result = set->calls.access->open(set->calls.access->argument, path);
+
+    remember(argument, path, result >= 0);
+    return result;
+}
+
+static int list_and_remember(void *argument, const char *path, struct gguf_folder *folder)
+{
+    const struct fs_model_set *set = argument;
+    const int result = set->calls.access->list(set->calls.access->argument, path, folder);
+
+    if (result != -ELOOP) /* else it is the mount itself */
+        remember(argument, path, result == 0);
+    return result;
+}
+
+static void forget_places(struct fs_model_set *set)
+{
+    while (set->n_seen > 0)
+        free(set->seen[--set->n_seen].path);
+}
+
+/* Return true if no model can have been added since the models were listed. */
+static bool is_list_up_to_date(struct fs_model_set *set)
+{
+    bool is_same = true;
+
+    pthread_mutex_lock(&set->listing);
+    for (size_t i = 0; i < set->n_seen && is_same; i++) {
+        const struct fs_place_seen *seen = &set->seen[i];
+        struct gguf_file_status now = {0};
+
+        is_same = seen->path && seen->status.modified.tv_sec + SETTLED_SECONDS < set->listed.tv_sec;
+        if (is_same)
+            get_status(set, seen->path, &now);
+        is_same &= memcmp(&now, &seen->status, sizeof now) == 0;
+    }
+    pthread_mutex_unlock(&set->listing);
+    return is_same;
 }
 
 int fs_model_set_refresh(struct fs_model_set *set)
 {
     const struct fs_models *models = set->calls.models;
+    const struct gguf_store_access access = {open_and_remember, get_status, list_and_remember, set};
     struct gguf_model_list list = {0};
     struct fs_listing listing = {0};
     struct fs_opened *unused = NULL, *texts = NULL;
@@ -139,7 +251,9 @@ int fs_model_set_refresh(struct fs_model_set *set)
     pthread_mutex_lock(&set->lock);
     set->n_listings++;
     pthread_mutex_unlock(&set->lock);
-    result = models->list(models->argument, set->calls.access, &list);
+    forget_places(set);
+    clock_gettime(CLOCK_REALTIME, &set->listed);
+    result = models->list(models->argument, &access, &list);
     if (result == 0)
         result = fs_set_make_listing(&list, &listing);
     pthread_mutex_lock(&set->lock);
@@ -168,32 +282,6 @@ int fs_model_set_refresh(struct fs_model_set *set)
 }
 
 /* ---- finding ---- */
-
-/* Return the index of the first entry whose path is not before the first `length` bytes of one. */
-static size_t find_index(const struct fs_model_set *set, const char *path, size_t length)
-{
-    size_t low = 0, high = set->n_entries;
-
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        const char *name = set->by_path[middle]->model.name;
-        const int order = strncmp(name, path, length);
-
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static struct fs_entry *find_path(const struct fs_model_set *set, const char *path)
-{
-    const size_t i = find_index(set, path, strlen(path) + 1);
-
-    return i < set->n_entries && strcmp(set->by_path[i]->model.name, path) == 0 ? set->by_path[i]
-                                                                                : NULL;
-}
 
 static uint32_t generation_of(const struct fs_entry *entry)
 {
@@ -264,12 +352,9 @@ static bool is_up_to_date(struct fs_model_set *set, struct fs_entry *entry)
     entry = fs_set_get_entry(set, id);
     if (!entry)
         return false;
-    if (entry->model.file.inode == 0)
+    if (now.inode != 0 && (entry->model.file.inode == 0 || entry->model.is_partial))
         entry->model.file = now;
-    if (entry->model.is_partial)
-        entry->model.file = now;
-    if (entry->opened && fs_is_text_tree(entry->opened->tree) && !entry->target &&
-        entry->opened->n_users == 0)
+    if (entry->opened && fs_is_text_tree(entry->opened->tree) && entry->opened->n_users == 0)
         unused = fs_set_drop_tree(set, entry);
     entry->is_changed |= !fs_set_is_same_file(&entry->model.file, &now);
     if (unused) {
@@ -289,12 +374,14 @@ int fs_model_set_find(struct fs_model_set *set, uint32_t folder, const char *nam
     pthread_mutex_lock(&set->lock);
     result = make_path(set, folder, name, &path);
     if (result == 0) {
-        found = path[0] != '\0' ? find_path(set, path) : set->by_id[FS_MODELS_ROOT];
+        found = path[0] != '\0' ? fs_set_find_path(set, path) : set->by_id[FS_MODELS_ROOT];
         if (!found || (!found->is_folder && !is_up_to_date(set, found))) {
+            const bool is_missing = !found;
+
             pthread_mutex_unlock(&set->lock);
-            result = fs_model_set_refresh(set);
+            result = is_missing && is_list_up_to_date(set) ? 0 : fs_model_set_refresh(set);
             pthread_mutex_lock(&set->lock);
-            found = find_path(set, path);
+            found = fs_set_find_path(set, path);
         }
         if (found)
             *id = found->id;
@@ -373,6 +460,8 @@ void fs_model_set_free(struct fs_model_set *set)
             fs_set_free_entry(set->by_id[i]);
     free(set->by_id);
     free(set->by_path);
+    forget_places(set);
+    free(set->seen);
     pthread_cond_destroy(&set->changed);
     pthread_mutex_destroy(&set->lock);
     pthread_mutex_destroy(&set->listing);

@@ -1,5 +1,6 @@
 #include "fs/models/set_parts.h"
 #include "gguf/support/arrays.h"
+#include "gguf/support/strings.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,9 +19,11 @@ static int compare_entries(const void *a, const void *b)
     const struct fs_entry *x = *(struct fs_entry *const *)a, *y = *(struct fs_entry *const *)b;
     const int order = strcmp(x->model.name, y->model.name);
 
-    /* A folder keeps its name; of two models, the one whose file comes first. */
+    /* A folder keeps its name; of two models, the one whose file comes first; links do not. */
     if (order != 0 || x->is_folder || y->is_folder)
         return order != 0 ? order : y->is_folder - x->is_folder;
+    if (!x->target != !y->target)
+        return x->target ? 1 : -1;
     return strcmp(x->model.path ? x->model.path : "", y->model.path ? y->model.path : "");
 }
 
@@ -69,9 +72,9 @@ static bool is_reserved(const char *name)
 
 static int rename_entry(struct fs_entry *entry, size_t number)
 {
-    char *name;
+    char *name = gguf_text("%s~%zu", entry->model.name, number);
 
-    if (asprintf(&name, "%s~%zu", entry->model.name, number) < 0)
+    if (!name)
         return -ENOMEM;
     free(entry->model.name);
     entry->model.name = name;
@@ -110,31 +113,6 @@ static int separate(struct fs_listing *listing)
     return 0;
 }
 
-/* Make `links` a model of the same files as `model`, with its projector, for a directory of links.
- */
-static int copy_files(const struct gguf_listed_model *model, struct gguf_listed_model *links)
-{
-    int result = asprintf(&links->name, FS_LLAMA_SERVER "/%s", model->name) < 0 ? -ENOMEM : 0;
-
-    for (char *c = result == 0 ? links->name + strlen(FS_LLAMA_SERVER "/") : NULL; c && *c; c++)
-        if (*c == '/')
-            *c = '_';
-    links->path = model->path ? strdup(model->path) : NULL;
-    links->shards = calloc(model->n_shards + 1, sizeof *links->shards);
-    if (result < 0 || !links->path || !links->shards)
-        return -ENOMEM;
-    for (size_t i = 0; i < model->n_shards && result == 0; i++) {
-        links->shards[links->n_shards++] = strdup(model->shards[i]);
-        result = links->shards[i] ? 0 : -ENOMEM;
-    }
-    for (size_t i = 0; i < model->n_extras && result == 0; i++)
-        if (strcmp(model->extras[i].name, "mmproj.gguf") == 0)
-            result = gguf_listed_model_add(links, "mmproj.gguf", model->extras[i].path);
-    links->size_bytes = model->size_bytes;
-    links->file = model->file;
-    return result;
-}
-
 /*
  * Add a directory with links for each model that can be opened, as llama-server's --models-dir and
  * LM Studio want them: llama-server/NAME, where '_' stands for '/'.
@@ -145,23 +123,25 @@ static int add_links(struct fs_listing *listing)
     int result = 0;
 
     for (size_t i = 0; i < n && result == 0; i++) {
-        const struct fs_entry *entry = listing->entries[i];
-        struct gguf_listed_model links = {0};
+        const struct gguf_listed_model *model = &listing->entries[i]->model;
+        struct gguf_listed_model links = {.file = model->file};
         char *target;
 
-        if (entry->is_folder || entry->model.error || entry->model.is_partial || !entry->model.path)
+        if (!model->path || model->error || model->is_partial)
             continue;
-        target = strdup(entry->model.name);
-        result = target ? copy_files(&entry->model, &links) : -ENOMEM;
-        if (result == 0)
-            result = add_folders(listing, links.name, "");
+        links.name = gguf_text(FS_LLAMA_SERVER "/%s", model->name);
+        for (char *c = links.name ? links.name + strlen(FS_LLAMA_SERVER "/") : NULL; c && *c; c++)
+            if (*c == '/')
+                *c = '_';
+        target = strdup(model->name);
+        result = target && links.name ? add_folders(listing, links.name, "") : -ENOMEM;
         if (result == 0)
             result = add_entry(listing, &links, false);
         if (result == 0)
             listing->entries[listing->n - 1]->target = target;
         else
             free(target);
-        gguf_listed_model_free(&links);
+        free(links.name);
     }
     return result;
 }
@@ -203,11 +183,9 @@ bool fs_set_is_same(const struct fs_entry *entry, const struct fs_entry *listed)
 
     if (entry->is_folder || listed->is_folder)
         return entry->is_folder && listed->is_folder;
-    if (!are_same_texts(entry->target, listed->target))
-        return false;
-    if (entry->is_changed || !are_same_texts(a->path, b->path) ||
-        !are_same_texts(a->error, b->error) || a->is_partial != b->is_partial ||
-        a->n_extras != b->n_extras)
+    if (entry->is_changed || !are_same_texts(entry->target, listed->target) ||
+        !are_same_texts(a->path, b->path) || !are_same_texts(a->error, b->error) ||
+        a->is_partial != b->is_partial || a->n_extras != b->n_extras)
         return false;
     for (size_t i = 0; i < a->n_extras; i++)
         if (strcmp(a->extras[i].name, b->extras[i].name) != 0 ||

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 struct fs_opened;
+struct fs_place_seen;
 
 /* A folder or a model. */
 struct fs_entry {
@@ -32,7 +33,10 @@ struct fs_opened {
 
 struct fs_model_set {
     struct fs_set_calls calls;
-    pthread_mutex_t listing; /* held while the models are listed */
+    pthread_mutex_t listing; /* held while the models are listed; also of what was seen then */
+    struct fs_place_seen *seen;
+    size_t n_seen, seen_room;
+    struct timespec listed;  /* when the last listing began */
     pthread_mutex_t lock;    /* of all below; never held while a file is read */
     pthread_cond_t changed;  /* a model was opened, or could not be */
     unsigned n_listings;     /* begun */
@@ -49,6 +53,11 @@ struct fs_listing {
     struct fs_entry **entries;
     size_t n, room;
 };
+
+/* ---- model_set.c ---- */
+
+/* Return the entry with a path, or NULL. */
+struct fs_entry *fs_set_find_path(const struct fs_model_set *set, const char *path);
 
 /* ---- set_listing.c ---- */
 

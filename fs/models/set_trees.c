@@ -2,9 +2,9 @@
 #include "fs/models/text_tree.h"
 #include "fs/tree/identity.h"
 #include "gguf/support/keyed_hash.h"
+#include "gguf/support/strings.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,24 +85,32 @@ struct fs_opened *fs_set_drop_tree(struct fs_model_set *set, struct fs_entry *en
 
 /* ---- opening ---- */
 
-/* Replace the tree of a model by one of links to it. */
-static int make_links(const char *target, struct fs_tree **tree)
+/* Make a tree of links to those files of a model that programs look for. */
+static int make_links(struct fs_model_set *set, const char *target, struct fs_tree **links)
 {
+    static const char *const names[FS_MAX_TEXTS] = {"error.txt", "mmproj.gguf", "model.gguf"};
+    struct fs_named_text texts[FS_MAX_TEXTS] = {{0}};
+    const struct fs_entry *entry;
+    struct fs_tree *tree;
     fs_node_index node;
-    const bool has_projector = fs_tree_find(*tree, "mmproj.gguf", &node) == 0;
-    char *model = NULL, *projector = NULL;
+    uint32_t id;
+    int result;
 
-    free_tree(*tree);
-    *tree = NULL;
-    if (asprintf(&model, "../../%s/model.gguf", target) < 0 ||
-        (has_projector && asprintf(&projector, "../../%s/mmproj.gguf", target) < 0)) {
-        free(model);
-        return -ENOMEM;
-    }
-    return fs_text_tree_make(
-        (const struct fs_named_text[FS_MAX_TEXTS]){{"mmproj.gguf", projector, 0, true},
-                                                   {"model.gguf", model, 0, true}},
-        tree);
+    pthread_mutex_lock(&set->lock);
+    entry = fs_set_find_path(set, target);
+    id = entry && !entry->target ? entry->id : FS_MODELS_ROOT;
+    pthread_mutex_unlock(&set->lock);
+    result = id != FS_MODELS_ROOT ? fs_model_set_enter(set, id, &tree) : -ESTALE;
+    if (result < 0)
+        return result;
+    for (size_t i = 0; i < FS_MAX_TEXTS; i++)
+        if (fs_tree_find(tree, names[i], &node) == 0) {
+            texts[i] = (struct fs_named_text){names[i], gguf_text("../../%s/%s", target, names[i]),
+                                              0, true};
+            result = texts[i].text ? result : -ENOMEM;
+        }
+    fs_model_set_leave(set, tree);
+    return fs_text_tree_make(result, texts, links);
 }
 
 /* Make the tree of a model, or of the reason why it cannot be opened. */
@@ -111,17 +119,19 @@ static int make_tree(struct fs_model_set *set, const struct fs_entry *entry,
 {
     const struct fs_set_calls *calls = &set->calls;
     char *error = NULL;
-    int result = calls->models->load(calls->models->argument, calls->access, &entry->model,
-                                     &opened->tree, &error);
+    int result = entry->target ? make_links(set, entry->target, &opened->tree)
+                               : calls->models->load(calls->models->argument, calls->access,
+                                                     &entry->model, &opened->tree, &error);
 
-    if (result == 0) {
-        *identity = fs_tree_identity(opened->tree, calls->content_options);
-        result = entry->target ? make_links(entry->target, &opened->tree) : 0;
-    } else if (error) {
+    if (error) {
         *identity = gguf_hash(&(struct gguf_hash_key){{0}}, error, strlen(error));
         result = fs_text_tree_make(
+            0,
             (const struct fs_named_text[FS_MAX_TEXTS]){{"error.txt", error, strlen(error), false}},
             &opened->tree);
+    } else if (result == 0) {
+        *identity = entry->target ? opened->tree->nodes.count
+                                  : fs_tree_identity(opened->tree, calls->content_options);
     }
     *identity |= 1; /* 0: it was never opened */
     return result < 0 ? result

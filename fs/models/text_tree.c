@@ -78,17 +78,17 @@ static int set_targets(struct text_tree *made)
     return result;
 }
 
-int fs_text_tree_make(const struct fs_named_text named[FS_MAX_TEXTS], struct fs_tree **tree)
+int fs_text_tree_make(int result, const struct fs_named_text named[FS_MAX_TEXTS],
+                      struct fs_tree **tree)
 {
-    struct text_tree *made = calloc(1, sizeof *made);
+    struct text_tree *made = result == 0 ? calloc(1, sizeof *made) : NULL;
     fs_node_index twins[2];
-    int result;
 
     *tree = NULL;
     if (!made) {
         for (size_t i = 0; i < FS_MAX_TEXTS; i++)
             free(named[i].text);
-        return -ENOMEM;
+        return result < 0 ? result : -ENOMEM;
     }
     memcpy(made->texts, named, sizeof made->texts);
     made->tree.model = &no_model;

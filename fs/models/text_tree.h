@@ -16,9 +16,11 @@ enum { FS_MAX_TEXTS = 3 };
 
 /*
  * Make a tree of files and links. It takes ownership of the texts, also on failure. Its model has
- * no files. Free *tree with fs_text_tree_free(). Returns 0 or -ENOMEM.
+ * no files. Free *tree with fs_text_tree_free(). Returns 0 or -ENOMEM; or `result`, if the making
+ * of the texts has failed.
  */
-int fs_text_tree_make(const struct fs_named_text texts[FS_MAX_TEXTS], struct fs_tree **tree);
+int fs_text_tree_make(int result, const struct fs_named_text texts[FS_MAX_TEXTS],
+                      struct fs_tree **tree);
 void fs_text_tree_free(struct fs_tree *tree);
 
 /* Return true for a tree of texts, false for the tree of a model. */

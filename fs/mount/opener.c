@@ -2,7 +2,6 @@
 
 #include "fs/mount/descriptors.h"
 #include "fs/mount/sandbox.h"
-#include "gguf/support/arrays.h"
 #include "gguf/support/shard_names.h"
 
 #include <errno.h>
@@ -24,7 +23,8 @@ enum request { OPEN, STATUS, LIST };
 struct answer {
     int result;
     struct gguf_file_status status;
-    uint64_t n_entries; /* of a folder, whose descriptor holds them, then their names */
+    struct gguf_folder
+        folder; /* as it is here; its entries and their names are in the descriptor */
 };
 
 /* ---- the process ---- */
@@ -86,43 +86,23 @@ static int list_folder(void *argument, const char *path, struct gguf_folder *fol
     return descriptor < 0 ? descriptor : gguf_folder_read(descriptor, &access, path, folder);
 }
 
-static bool write_all(int descriptor, const void *bytes, size_t n_bytes)
-{
-    for (const char *at = bytes; n_bytes > 0;) {
-        const ssize_t n = write(descriptor, at, n_bytes);
-
-        if (n <= 0)
-            return false;
-        at += n;
-        n_bytes -= (size_t)n;
-    }
-    return true;
-}
-
 /* Write the entries of a folder to memory that a descriptor names. Returns it or -errno. */
 static int write_folder(const struct gguf_folder *folder)
 {
     const int descriptor = memfd_create("folder", MFD_CLOEXEC);
-    struct gguf_buffer names = {0};
-    int result = 0;
+    ssize_t n = descriptor < 0 ? -1 : 0;
 
-    for (size_t i = 0; result == 0 && i < folder->n_entries; i++)
-        result =
-            gguf_buffer_add(&names, folder->entries[i].name, strlen(folder->entries[i].name) + 1);
-    if (result == 0 &&
-        (!write_all(descriptor, folder->entries, folder->n_entries * sizeof *folder->entries) ||
-         !write_all(descriptor, names.bytes, names.length)))
-        result = -ENOMEM;
-    gguf_buffer_free(&names);
-    if (result < 0 && descriptor >= 0)
-        close(descriptor);
-    return result < 0 ? result : descriptor;
+    for (size_t at = 0; n >= 0 && at < folder->bytes; at += (size_t)n)
+        n = write(descriptor, (const char *)folder->entries + at, folder->bytes - at);
+    if (n >= 0 || descriptor < 0)
+        return descriptor < 0 ? -errno : descriptor;
+    close(descriptor);
+    return -ENOMEM;
 }
 
 static bool reply(int socket, struct root *roots, enum request request, const char *path)
 {
     struct answer answer = {0};
-    struct gguf_folder folder = {0};
     int descriptor = -1;
     bool is_sent;
 
@@ -134,15 +114,14 @@ static bool reply(int socket, struct root *roots, enum request request, const ch
         answer.result = get_status(roots, path, &answer.status);
         break;
     case LIST:
-        answer.result = list_folder(roots, path, &folder);
-        answer.n_entries = folder.n_entries;
+        answer.result = list_folder(roots, path, &answer.folder);
         if (answer.result == 0)
-            answer.result = descriptor = write_folder(&folder);
-        gguf_folder_free(&folder);
+            answer.result = descriptor = write_folder(&answer.folder);
     }
     is_sent = fs_send_message(socket, &answer, sizeof answer, descriptor);
     if (descriptor >= 0)
         close(descriptor);
+    free(answer.folder.entries);
     return is_sent;
 }
 
@@ -229,35 +208,24 @@ static int ask_status(void *opener, const char *path, struct gguf_file_status *s
 
 static int ask_list(void *opener, const char *path, struct gguf_folder *folder)
 {
-    struct gguf_file_status status = {0};
-    struct answer answer;
+    struct answer answer = {0};
     int descriptor, result = ask(opener, LIST, path, &answer, &descriptor);
-    size_t entries_bytes;
-    char *name;
+    const uintptr_t there = (uintptr_t)answer.folder.entries;
 
-    *folder = (struct gguf_folder){0};
-    if (result >= 0)
-        result = gguf_get_file_status(descriptor, &status);
-    if (result >= 0) {
-        entries_bytes = answer.n_entries * sizeof *folder->entries;
-        folder->entries = malloc(entries_bytes + 1);
-        folder->names = name = malloc(status.size_bytes - entries_bytes + 1);
-        folder->n_entries = answer.n_entries;
-        if (!folder->entries || !folder->names)
-            result = -ENOMEM;
-        else if (pread(descriptor, folder->entries, entries_bytes, 0) != (ssize_t)entries_bytes ||
-                 pread(descriptor, name, status.size_bytes - entries_bytes, (off_t)entries_bytes) !=
-                     (ssize_t)(status.size_bytes - entries_bytes))
-            result = -EIO;
-        for (size_t i = 0; result >= 0 && i < folder->n_entries; i++) {
-            folder->entries[i].name = name;
-            name += strlen(name) + 1;
-        }
-    }
+    *folder = answer.folder;
+    folder->entries = result < 0 ? NULL : malloc(folder->bytes + 1);
+    if (result >= 0 && !folder->entries)
+        result = -ENOMEM;
+    else if (result >= 0 &&
+             pread(descriptor, folder->entries, folder->bytes, 0) != (ssize_t)folder->bytes)
+        result = -EIO;
+    for (size_t i = 0; result >= 0 && i < folder->n_entries; i++)
+        folder->entries[i].name =
+            (const char *)folder->entries + ((uintptr_t)folder->entries[i].name - there);
     if (descriptor >= 0)
         close(descriptor);
     if (result < 0)
-        gguf_folder_free(folder);
+        free(folder->entries);
     return result < 0 ? result : 0;
 }
 
@@ -277,7 +245,7 @@ static _Noreturn void run(int socket, const char *const *paths, const char *moun
     roots = calloc(n + 1, sizeof *roots);
     for (size_t i = 0; roots && i < n && answer.result == 0; i++) {
         answer.result = open_root(&roots[i], paths[i], mountpoint);
-        answer.n_entries = i;
+        answer.folder.n_entries = i;
     }
     if (!roots)
         answer.result = -ENOMEM;
@@ -310,7 +278,7 @@ int fs_opener_start(struct fs_opener *opener, const char *const *roots, const ch
     close(ends[1]);
     if (child < 0 || !fs_receive_message(ends[0], &answer, sizeof answer, &none) ||
         answer.result < 0) {
-        fprintf(stderr, "ggufs: %s: cannot be opened: %s\n", roots[answer.n_entries],
+        fprintf(stderr, "ggufs: %s: cannot be opened: %s\n", roots[answer.folder.n_entries],
                 strerror(child < 0 ? errno : -answer.result));
         return EX_NOINPUT;
     }

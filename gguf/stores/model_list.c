@@ -1,10 +1,13 @@
 #include "gguf/stores/model_list.h"
 
 #include "gguf/support/arrays.h"
+#include "gguf/support/safe_print.h"
+#include "gguf/support/strings.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +15,6 @@
 #include <unistd.h>
 
 /* ---- folders ---- */
-
-void gguf_folder_free(struct gguf_folder *folder)
-{
-    free(folder->entries);
-    free(folder->names);
-    *folder = (struct gguf_folder){0};
-}
 
 static int compare(const void *a, const void *b)
 {
@@ -38,10 +34,10 @@ static void get_facts(int folder, const struct gguf_store_access *access, const 
     if (fstatat(folder, entry->name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
         S_ISLNK(status.st_mode)) {
         entry->is_link = true;
-        if (asprintf(&target, "%s/%s", path, entry->name) >= 0) {
-            access->status(access->argument, target, &entry->status); /* opening it says why not */
-            free(target);
-        }
+        target = gguf_text("%s/%s", path, entry->name);
+        if (target) /* opening it says why not */
+            access->status(access->argument, target, &entry->status);
+        free(target);
         return;
     }
     entry->is_folder = S_ISDIR(status.st_mode);
@@ -58,7 +54,6 @@ static int read_names(DIR *stream, struct gguf_buffer *names, size_t *n)
     const struct dirent *entry;
     int result = 0;
 
-    *n = 0;
     errno = 0;
     while (result == 0 && (entry = readdir(stream))) {
         if (entry->d_name[0] != '.') {
@@ -79,28 +74,27 @@ int gguf_folder_read(int descriptor, const struct gguf_store_access *access, con
     DIR *stream = fdopendir(descriptor);
     size_t n = 0;
     int result = stream ? read_names(stream, &names, &n) : -errno;
+    const size_t bytes = n * sizeof *folder->entries + names.length;
 
-    *folder = (struct gguf_folder){.names = names.bytes};
-    if (result == 0 && n > 0)
-        folder->entries = calloc(n, sizeof *folder->entries);
-    if (n > 0 && result == 0 && !folder->entries)
+    *folder = (struct gguf_folder){
+        .entries = result == 0 ? calloc(1, bytes + 1) : NULL, .n_entries = n, .bytes = bytes};
+    if (result == 0 && !folder->entries)
         result = -ENOMEM;
-    for (const char *name = names.bytes; result == 0 && folder->n_entries < n;
-         name += strlen(name) + 1) {
-        struct gguf_folder_entry *entry = &folder->entries[folder->n_entries++];
+    if (result == 0 && n > 0) {
+        char *name = memcpy(folder->entries + n, names.bytes, names.length);
 
-        entry->name = name + 1;
-        entry->is_folder = name[0] == 'd';
-        get_facts(descriptor, access, path, entry);
+        for (size_t i = 0; i < n; i++, name += strlen(name) + 1) {
+            folder->entries[i].name = name + 1;
+            folder->entries[i].is_folder = name[0] == 'd';
+            get_facts(descriptor, access, path, &folder->entries[i]);
+        }
+        qsort(folder->entries, n, sizeof *folder->entries, compare);
     }
-    if (folder->n_entries > 0)
-        qsort(folder->entries, folder->n_entries, sizeof *folder->entries, compare);
+    gguf_buffer_free(&names);
     if (stream)
         closedir(stream);
     else
         close(descriptor);
-    if (result < 0)
-        gguf_folder_free(folder);
     return result;
 }
 
@@ -157,35 +151,55 @@ const struct gguf_store_access gguf_direct_access = {
 
 /* ---- lists ---- */
 
-int gguf_model_list_add(struct gguf_model_list *list, const char *name, const char *path,
-                        uint64_t size_bytes, const char *error)
+struct gguf_listed_model *gguf_model_list_add(struct gguf_model_list *list, char *name, char *path)
 {
-    struct gguf_listed_model *grown =
-        gguf_grow(list->models, &list->room, list->n_models + 1, sizeof *grown);
-    struct gguf_listed_model *model;
+    struct gguf_listed_model *grown = NULL;
 
-    if (!grown)
-        return -ENOMEM;
+    if (name)
+        grown = gguf_grow(list->models, &list->room, list->n_models + 1, sizeof *grown);
+    if (!grown) {
+        list->error = -ENOMEM;
+        free(name);
+        free(path);
+        return NULL;
+    }
     list->models = grown;
-    model = &grown[list->n_models++];
-    *model = (struct gguf_listed_model){.name = strdup(name),
-                                        .path = path ? strdup(path) : NULL,
-                                        .error = error ? strdup(error) : NULL,
-                                        .size_bytes = size_bytes};
-    return model->name && (!path || model->path) && (!error || model->error) ? 0 : -ENOMEM;
+    grown += list->n_models++;
+    *grown = (struct gguf_listed_model){.name = name, .path = path};
+    return grown;
 }
 
-int gguf_listed_model_add(struct gguf_listed_model *model, const char *name, const char *path)
+void gguf_model_list_add_file(struct gguf_model_list *list, struct gguf_listed_model *model,
+                              const char *name, char *path)
 {
     struct gguf_listed_file *grown =
         realloc(model->extras, (model->n_extras + 1) * sizeof *model->extras);
+    char *copy = strdup(name);
 
-    if (!grown)
-        return -ENOMEM;
-    model->extras = grown;
-    grown += model->n_extras++;
-    *grown = (struct gguf_listed_file){strdup(name), strdup(path)};
-    return grown->name && grown->path ? 0 : -ENOMEM;
+    if (grown)
+        model->extras = grown;
+    if (grown && copy && path) {
+        grown[model->n_extras++] = (struct gguf_listed_file){copy, path};
+        return;
+    }
+    list->error = -ENOMEM;
+    free(copy);
+    free(path);
+}
+
+void gguf_listed_model_refuse(struct gguf_listed_model *model, const char *format, ...)
+{
+    va_list args;
+    char *text;
+
+    if (!model || model->error)
+        return;
+    va_start(args, format);
+    if (vasprintf(&text, format, args) >= 0) {
+        model->error = gguf_escaped(text);
+        free(text);
+    }
+    va_end(args);
 }
 
 void gguf_listed_model_free(struct gguf_listed_model *model)
@@ -210,4 +224,20 @@ void gguf_model_list_free(struct gguf_model_list *list)
         gguf_listed_model_free(&list->models[i]);
     free(list->models);
     *list = (struct gguf_model_list){0};
+}
+
+int gguf_set_reason(char reason[GGUF_LIST_REASON_BYTES], int code, const char *format, ...)
+{
+    va_list args;
+    char *text, *escaped = NULL;
+
+    va_start(args, format);
+    if (vasprintf(&text, format, args) >= 0) {
+        escaped = gguf_escaped(text);
+        free(text);
+    }
+    va_end(args);
+    snprintf(reason, GGUF_LIST_REASON_BYTES, "%s", escaped ? escaped : strerror(ENOMEM));
+    free(escaped);
+    return code;
 }

@@ -20,12 +20,9 @@ struct gguf_folder_entry {
 };
 
 struct gguf_folder {
-    struct gguf_folder_entry *entries;
-    size_t n_entries;
-    char *names; /* of all entries */
+    struct gguf_folder_entry *entries; /* owned, with their names after them */
+    size_t n_entries, bytes;
 };
-
-void gguf_folder_free(struct gguf_folder *folder);
 
 /* Each takes an absolute path. */
 struct gguf_store_access {
@@ -36,7 +33,10 @@ struct gguf_store_access {
     int (*open)(void *argument, const char *path);
     /* Get the status of a file or a folder. */
     int (*status)(void *argument, const char *path, struct gguf_file_status *status);
-    /* List a folder; -ELOOP: it is a place that must not be listed. Does not follow links. */
+    /*
+     * List a folder; -ELOOP: it is a place that must not be listed. Does not follow links. The
+     * caller frees folder->entries.
+     */
     int (*list)(void *argument, const char *path, struct gguf_folder *folder);
     void *argument;
 };
@@ -61,7 +61,7 @@ struct gguf_listed_file {
 /* A model. All texts are owned. */
 struct gguf_listed_model {
     char *name; /* of its directory, with '/' after each folder: "llama3.2/1b" */
-    char *path; /* of its file or its first shard, absolute; NULL if there is none */
+    char *path; /* of its file or its first shard; NULL if there is none */
     /* All shards in order, if their names do not say which they are; NULL: their names do. */
     char **shards;
     size_t n_shards;
@@ -77,32 +77,60 @@ struct gguf_listed_model {
 struct gguf_model_list {
     struct gguf_listed_model *models;
     size_t n_models, room;
+    int error; /* -ENOMEM or -E2BIG: there is more than it has */
 };
 
-/* Add a model. `path` and `error` may be NULL. All texts are copied. */
-int gguf_model_list_add(struct gguf_model_list *list, const char *name, const char *path,
-                        uint64_t size_bytes, const char *error);
+/*
+ * Add a model. Takes both texts, of which the path may be NULL. Returns it, or NULL with
+ * list->error, also if the name is NULL.
+ */
+struct gguf_listed_model *gguf_model_list_add(struct gguf_model_list *list, char *name, char *path);
 
-/* Add a file to a model. */
-int gguf_listed_model_add(struct gguf_listed_model *model, const char *name, const char *path);
+/* Add a file to a model of the list. Takes `path`, which may be NULL: it sets list->error. */
+void gguf_model_list_add_file(struct gguf_model_list *list, struct gguf_listed_model *model,
+                              const char *name, char *path);
+
+/* Set the error of a model, unless it has one or is NULL. */
+void gguf_listed_model_refuse(struct gguf_listed_model *model, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 void gguf_listed_model_free(struct gguf_listed_model *model);
 void gguf_model_list_free(struct gguf_model_list *list);
 
-#define GGUF_LIST_REASON_BYTES 700
+enum { GGUF_LIST_REASON_BYTES = 700 };
+
+/* Set a reason, without bytes that are not for a terminal. Returns `code`. */
+int gguf_set_reason(char reason[GGUF_LIST_REASON_BYTES], int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+enum gguf_folder_kind {
+    GGUF_FOLDER,
+    GGUF_FLAT,       /* without the folders below it */
+    GGUF_REPOSITORY, /* every projector is for all models; names are not made fit for directories */
+};
 
 /*
  * Add the models in a folder and in the folders below it: GGUF files, named by their paths without
- * ".gguf". The shards of a model count as one; a projector (*mmproj*) goes with the models that its
- * name or its folder says. What cannot be opened has an `error`. On failure the reason is in
- * `reason`, to follow the folder's name and a colon.
+ * ".gguf", sorted. The shards of a model count as one; a projector (*mmproj*) goes with the models
+ * that its name or its folder says. What cannot be opened has an `error`. On failure the reason is
+ * in `reason`, to follow the folder's name and a colon.
  */
 int gguf_list_folder(const struct gguf_store_access *access, const char *root,
-                     struct gguf_model_list *list, char reason[GGUF_LIST_REASON_BYTES]);
+                     enum gguf_folder_kind kind, struct gguf_model_list *list,
+                     char reason[GGUF_LIST_REASON_BYTES]);
 
 /*
  * Add the models in files with absolute paths, of shards the first ones. The projectors among them
- * go with the models, which must then be types of one model. Returns 0 or -ENOMEM.
+ * go with the models, which must then be types of one model. Returns list->error.
  */
 int gguf_list_files(const struct gguf_store_access *access, const char *const *paths, size_t n,
                     struct gguf_model_list *list);
+
+/*
+ * Find the model that a user names: a file, which need not be there; a folder with one model; or a
+ * name in a store, see stores.h. Returns 0 with *model, for gguf_listed_model_free(), or a negative
+ * errno with the reason and the remedy in `reason`, to follow the name and a colon. An unfinished
+ * download is found in a store or folder if `partial` is set.
+ */
+int gguf_find_model(const char *name, bool partial, struct gguf_listed_model *model,
+                    char reason[GGUF_LIST_REASON_BYTES]);

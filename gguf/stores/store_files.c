@@ -1,17 +1,17 @@
-/* Repositories: folders with files of models. The cache of Hugging Face's hub, and llama.cpp's. */
+/*
+ * Repositories: folders with files of models. The cache of Hugging Face's hub, which is llama.cpp's
+ * as well, models--ORG--NAME/snapshots/COMMIT/FILE, and LM Studio's PUBLISHER/REPOSITORY/FILE.
+ */
 #include "gguf/stores/store_parts.h"
-#include "gguf/support/model_paths.h"
 #include "gguf/support/shard_names.h"
-#include "gguf/support/strings.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+#include <unistd.h>
 
-/* No repository has more. */
-enum { MAX_FILES = 5000, MAX_FOLDERS = 2000, MAX_DEPTH = 6, MAX_NAME_BYTES = 300 };
+enum { MAX_NAME_BYTES = 300 };
 
 /* A name, ORG/NAME[/FILE][@REVISION][:TAG], cut into its parts. Empty: not given. */
 struct repository {
@@ -33,93 +33,54 @@ static bool is_safe(const char *path)
     return !is_start;
 }
 
+/* Cut a text at a place, if it is there. Returns what follows, or "". */
+static const char *cut(char *at)
+{
+    if (!at)
+        return "";
+    *at = '\0';
+    return at + 1;
+}
+
 static bool split(const char *name, struct repository *parts)
 {
-    char *at, *colon, *slash;
+    const bool has_tag = strchr(name, ':'), has_revision = strchr(name, '@');
+    char *slash;
 
-    parts->file = parts->revision = parts->tag = "";
     if (strlen(name) >= sizeof parts->text)
         return false;
     parts->name = strcpy(parts->text, name);
-    colon = strrchr(parts->text, ':');
-    if (colon) {
-        *colon = '\0';
-        parts->tag = colon + 1;
-    }
-    at = strchr(parts->text, '@');
-    if (at) {
-        *at = '\0';
-        parts->revision = at + 1;
-    }
+    parts->tag = cut(strrchr(parts->text, ':'));
+    parts->revision = cut(strchr(parts->text, '@'));
     slash = strchr(parts->text, '/');
     slash = slash ? strchr(slash + 1, '/') : NULL;
-    if (slash) {
-        *slash = '\0';
-        parts->file = slash + 1;
-    }
+    parts->file = cut(slash);
     return is_safe(parts->name) && (!slash || is_safe(parts->file)) &&
-           (!at || is_safe(parts->revision)) && (!colon || is_safe(parts->tag));
+           (!has_revision || is_safe(parts->revision)) && (!has_tag || is_safe(parts->tag));
 }
 
 char *gguf_repository_key(const char *name)
 {
     struct repository parts;
 
-    return name[0] == '\0' || split(name, &parts) ? strdup(name[0] == '\0' ? name : parts.name)
-                                                  : NULL;
+    return name[0] == '\0' ? strdup("") : split(name, &parts) ? strdup(parts.name) : NULL;
 }
 
-/* ---- the files of a folder ---- */
-
-struct files {
-    struct gguf_store_search *search;
-    struct gguf_listed_model all; /* as extras: the paths below the folder, as names */
-    struct gguf_listed_file *list;
-    size_t n, n_folders;
-    bool has_checkpoint; /* a safetensors file */
-};
-
-static bool has_ending(const char *name, const char *ending)
-{
-    const size_t length = strlen(name), n = strlen(ending);
-
-    return length > n && strcasecmp(name + length - n, ending) == 0;
-}
-
-/* Collect all GGUF files. */
-static bool visit_file(struct gguf_store_search *search, const struct gguf_store_thing *thing)
-{
-    struct files *files = search->user;
-    const bool is_folder = thing->entry->is_folder;
-
-    files->has_checkpoint |= has_ending(thing->below, ".safetensors");
-    if (!is_folder && has_ending(thing->below, ".gguf") && files->n < MAX_FILES &&
-        gguf_listed_model_add(&files->all, thing->below, thing->path) == 0) {
-        files->list = files->all.extras;
-        files->n = files->all.n_extras;
-    }
-    return is_folder && files->n_folders++ < MAX_FOLDERS;
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
+/* ---- the files of a repository ---- */
 
 /* Return true for a model's first or only file, and not a projector, a draft or a matrix. */
 static bool is_model(const char *path)
 {
     static const char *const others[] = {"mmproj",  "imatrix", "mtp-",
                                          "eagle3-", "dflash-", "dspark-"};
-    const char *name = base_name(path);
+    const char *name = gguf_base_name(path);
     uint32_t shard, n_shards;
 
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcasestr(name, others[i]))
             return false;
-    return !gguf_read_shard_numbers(name, &shard, &n_shards) || shard == 1;
+    return gguf_partial_bytes(name) == 0 &&
+           (!gguf_read_shard_numbers(name, &shard, &n_shards) || shard == 1);
 }
 
 /* Return true if the path has the tag, followed by '.' or '-', as llama.cpp's -hf compares. */
@@ -131,225 +92,211 @@ static bool has_tag(const char *path, const char *tag)
     return false;
 }
 
-static const struct gguf_listed_file *find_tag(const struct files *files, const char *tag)
+char *gguf_tag_of(const struct gguf_model_list *list, size_t i)
 {
-    for (size_t i = 0; i < files->n; i++)
-        if (is_model(files->list[i].name) && has_tag(files->list[i].name, tag))
-            return &files->list[i];
+    const char *path = list->models[i].path, *name = path ? gguf_base_name(path) : "";
+    const size_t length = gguf_stem_bytes(name), before = gguf_family_bytes(name, length);
+    char *tag =
+        before < length && is_model(path) ? strndup(name + before + 1, length - before - 1) : NULL;
+
+    for (size_t j = 0; j < i && tag; j++)
+        if (list->models[j].path && has_tag(gguf_base_name(list->models[j].path), tag)) {
+            free(tag);
+            tag = NULL;
+        }
+    return tag;
+}
+
+/* The models of a repository, while one is chosen. */
+struct choice {
+    struct gguf_model_list all;
+    size_t folder_bytes; /* of the paths, before those in the repository */
+};
+
+static struct gguf_listed_model *find_tag(const struct choice *choice, const char *tag)
+{
+    for (size_t i = 0; i < choice->all.n_models; i++) {
+        struct gguf_listed_model *model = &choice->all.models[i];
+
+        if (is_model(model->path) && (!tag || has_tag(model->path + choice->folder_bytes, tag)))
+            return model;
+    }
     return NULL;
 }
 
-/* Return the bits of a type in a name: 8 for "-Q8_0", 16 for "-BF16"; 0 if there is none. */
-static int bits_of(const char *name)
-{
-    int bits = 0;
-
-    for (const char *c = name; *c != '\0'; c++)
-        if (strchr("QqFf", *c) && isdigit((unsigned char)c[1]))
-            bits = atoi(c + 1);
-    return bits;
-}
-
-/*
- * Return the projector of a model, as llama.cpp's -hf chooses it: in the deepest folder that
- * encloses the model's, and there with the closest number of bits. NULL if there is none.
- */
-static const struct gguf_listed_file *find_projector(const struct files *files, const char *model)
-{
-    const struct gguf_listed_file *best = NULL;
-    size_t best_depth = 0;
-    int best_distance = 0;
-
-    for (size_t i = 0; i < files->n; i++) {
-        const char *path = files->list[i].name;
-        const size_t depth = (size_t)(base_name(path) - path);
-        const int distance = abs(bits_of(base_name(path)) - bits_of(base_name(model)));
-
-        if (strcasestr(path, "mmproj") && strncmp(path, model, depth) == 0 &&
-            (!best || depth > best_depth || (depth == best_depth && distance < best_distance))) {
-            best = &files->list[i];
-            best_depth = depth;
-            best_distance = distance;
-        }
-    }
-    return best;
-}
-
-/* Add a file of a repository as a model. */
-static int add_file(const struct files *files, const struct gguf_listed_file *file,
-                    const char *repository)
-{
-    const struct gguf_listed_file *projector =
-        is_model(file->name) ? find_projector(files, file->name) : NULL;
-    struct gguf_listed_model *model = gguf_store_add(
-        files->search->found,
-        gguf_store_text("%s/%.*s", repository, (int)gguf_stem_bytes(file->name), file->name),
-        strdup(file->path));
-
-    uint32_t number, count;
-
-    if (!model)
-        return -ENOMEM;
-    gguf_store_check_file(files->search, model, &model->path);
-    for (size_t i = 0; i < files->n && gguf_read_shard_numbers(file->name, &number, &count); i++)
-        if (gguf_are_shards_of_one_model(files->list[i].name, file->name) &&
-            &files->list[i] != file)
-            gguf_store_check_file(files->search, model, &files->list[i].path);
-    return projector ? gguf_store_add_extra(model, "mmproj.gguf", strdup(projector->path)) : 0;
-}
-
 /* Return the file that the user named, with or without ".gguf": a projector or a shard too. */
-static const struct gguf_listed_file *find_file(const struct files *files, const char *name)
+static struct gguf_listed_model *find_file(const struct gguf_store_access *access,
+                                           struct choice *choice, const char *folder,
+                                           const char *file)
 {
-    const struct gguf_listed_file *found = NULL;
+    char *path = gguf_text("%s/%s", folder, file);
+    struct gguf_listed_model *found = NULL;
+    struct gguf_file_status status;
 
-    for (size_t i = files->n; i-- > 0;) {
-        const char *path = files->list[i].name;
-
-        if (strcmp(path, name) == 0)
-            return &files->list[i];
-        if (strncmp(path, name, strlen(name)) == 0 && strlen(name) == gguf_stem_bytes(path))
-            found = &files->list[i];
+    for (size_t i = 0; path && i < choice->all.n_models && !found; i++)
+        if (strcmp(choice->all.models[i].path, path) == 0 ||
+            strcmp(choice->all.models[i].name, file) == 0)
+            found = &choice->all.models[i];
+    if (found || !path || access->status(access->argument, path, &status) < 0) {
+        free(path);
+        return found;
     }
+    found = gguf_model_list_add(&choice->all, strdup(file), path);
+    if (found)
+        found->file = status;
     return found;
 }
 
-/* Choose the file of a repository. Without a tag, `defaults` are tried in order. */
-static const struct gguf_listed_file *choose(const struct files *files,
-                                             const struct repository *parts,
-                                             const char *const *defaults)
+/* Choose the model of a repository. Without a tag, `defaults` are tried in order. */
+static struct gguf_listed_model *choose(const struct gguf_store_access *access,
+                                        struct choice *choice, const char *folder,
+                                        const struct repository *parts, const char *const *defaults)
 {
-    const struct gguf_listed_file *found = NULL, *first = NULL;
+    struct gguf_listed_model *found = NULL;
     size_t n_models = 0;
 
     if (parts->file[0] != '\0')
-        return find_file(files, parts->file);
+        return find_file(access, choice, folder, parts->file);
     if (parts->tag[0] != '\0')
-        return find_tag(files, parts->tag);
+        return find_tag(choice, parts->tag);
     for (; defaults && *defaults && !found; defaults++)
-        found = find_tag(files, *defaults);
-    for (size_t i = files->n; i-- > 0;) {
-        if (is_model(files->list[i].name)) {
-            first = &files->list[i];
-            n_models++;
-        }
-    }
-    return !found && (defaults || n_models == 1) ? first : found;
+        found = find_tag(choice, *defaults);
+    for (size_t i = 0; i < choice->all.n_models; i++)
+        n_models += is_model(choice->all.models[i].path);
+    return !found && (defaults || n_models == 1) ? find_tag(choice, NULL) : found;
 }
 
 /* Say which files a repository has. */
-static void refuse_choice(struct gguf_listed_model *model, const struct files *files,
-                          const struct repository *parts)
+static void refuse_choice(const struct gguf_store_access *access, const char *folder,
+                          const struct choice *choice, const struct repository *parts,
+                          struct gguf_listed_model *model)
 {
     const bool is_named = parts && (parts->tag[0] != '\0' || parts->file[0] != '\0');
-    char list[GGUF_STORE_REASON_BYTES - 200] = "";
+    char list[GGUF_LIST_REASON_BYTES - 200] = "";
     size_t length = 0;
 
-    for (size_t i = 0; i < files->n && length < sizeof list; i++)
-        if (is_model(files->list[i].name))
+    for (size_t i = 0; i < choice->all.n_models && length < sizeof list; i++)
+        if (is_model(choice->all.models[i].path))
             length += (size_t)snprintf(list + length, sizeof list - length, "%s%s",
-                                       length > 0 ? ", " : "", files->list[i].name);
+                                       length > 0 ? ", " : "",
+                                       choice->all.models[i].path + choice->folder_bytes);
     if (length > 0)
-        gguf_store_refuse(model, "%s%s%s",
-                          is_named ? "no file has this name or tag; there are: "
-                                   : "has several models; add :TAG or /FILE: ",
-                          list, length >= sizeof list ? "..." : "");
-    else if (files->has_checkpoint)
-        gguf_store_refuse(model, "is a checkpoint in safetensors, not GGUF; convert it with "
-                                 "llama.cpp's convert_hf_to_gguf.py");
+        gguf_listed_model_refuse(model, "%s%s%s",
+                                 is_named ? "no file has this name or tag; there are: "
+                                          : "has several models; add :TAG or /FILE: ",
+                                 list, length >= sizeof list ? "..." : "");
     else
-        gguf_store_refuse(model, "has no GGUF file");
+        gguf_listed_model_refuse(model, "%s", gguf_recognize(access, folder));
 }
 
-int gguf_store_load_folder(struct gguf_store_search *search, const char *folder,
-                           const char *repository, const char *const *defaults)
+/*
+ * Add the models in a repository's folder: all, or the wanted one. Without a tag in it, `defaults`
+ * are tried in order.
+ */
+static void load_folder(struct gguf_store_search *search, const char *folder,
+                        const char *repository, const char *const *defaults)
 {
-    struct files files = {.search = search};
-    const struct gguf_listed_file *found = NULL;
+    struct choice choice = {.folder_bytes = strlen(folder) + 1};
+    char reason[GGUF_LIST_REASON_BYTES];
+    struct gguf_listed_model *found = NULL, *added = NULL;
     struct repository parts;
     const bool has_parts = search->wanted && split(search->wanted, &parts);
-    size_t n_added = 0;
-    int result = 0;
+    const int result =
+        gguf_list_folder(search->access, folder, GGUF_REPOSITORY, &choice.all, reason);
 
-    search->user = &files;
-    gguf_store_walk(search, folder, visit_file);
-    if (files.n == MAX_FILES || files.n_folders > MAX_FOLDERS) {
-        gguf_store_refuse(gguf_store_add(search->found, strdup(repository), strdup(folder)),
-                          "%s has %d files or more; name one by its path", folder, MAX_FILES);
-        gguf_listed_model_free(&files.all);
-        return 0;
-    }
     if (has_parts)
-        found = choose(&files, &parts, defaults);
-    for (size_t i = 0; i < files.n && result == 0; i++)
-        if (has_parts ? &files.list[i] == found : is_model(files.list[i].name)) {
-            result = add_file(&files, &files.list[i], repository);
-            n_added++;
-        }
-    if (n_added == 0)
-        refuse_choice(gguf_store_add(search->found, strdup(repository), strdup(folder)), &files,
-                      has_parts ? &parts : NULL);
-    gguf_listed_model_free(&files.all);
-    return result;
+        found = choose(search->access, &choice, folder, &parts, defaults);
+    for (size_t i = 0; i < choice.all.n_models; i++) {
+        struct gguf_listed_model *model = &choice.all.models[i];
+        char *name;
+
+        if (has_parts ? model != found : !is_model(model->path) && !model->error)
+            continue;
+        name = gguf_text("%s/%s", repository, model->name);
+        added = gguf_model_list_add(search->found, name, NULL);
+        if (!added)
+            continue;
+        free(model->name);
+        *added = *model;
+        added->name = name;
+        *model = (struct gguf_listed_model){0};
+        model->path = strdup(""); /* of a model that is taken */
+    }
+    if (!added || result < 0) {
+        added = gguf_model_list_add(search->found, strdup(repository), strdup(folder));
+        if (result < 0)
+            gguf_listed_model_refuse(added, "%s: %s", folder, reason);
+        else
+            refuse_choice(search->access, folder, &choice, has_parts ? &parts : NULL, added);
+    }
+    if (choice.all.error < 0)
+        search->found->error = choice.all.error;
+    gguf_model_list_free(&choice.all);
 }
 
-/* ---- Hugging Face's hub: models--ORG--NAME/snapshots/COMMIT/FILE ---- */
+/* ---- Hugging Face's hub ---- */
 
 #define REPOSITORY "models--"
 
-static bool visit_repository(struct gguf_store_search *search, const struct gguf_store_thing *thing)
+static bool visit_repository(void *user, const struct gguf_thing *thing)
 {
-    char *name = thing->below + strlen(REPOSITORY), *dashes;
+    struct gguf_store_search *search = user;
+    char *name, *dashes;
 
-    if (!gguf_text_starts_with(thing->below, REPOSITORY) || !is_safe(thing->below))
+    if (!thing->entry || !gguf_text_starts_with(thing->below, REPOSITORY) || !is_safe(thing->below))
         return false;
+    name = thing->below + strlen(REPOSITORY);
     dashes = strstr(name, "--");
     if (dashes) {
         dashes[0] = '/';
         memmove(dashes + 1, dashes + 2, strlen(dashes + 2) + 1);
     }
-    gguf_store_add(&search->index, strdup(name), strdup(thing->path));
+    gguf_model_list_add(&search->index, strdup(name), strdup(thing->path));
     return false;
 }
 
 int gguf_hub_index(struct gguf_store_search *search)
 {
-    return gguf_store_walk(search, search->root, visit_repository);
+    return gguf_walk(search->access, &search->index, search->root, visit_repository, search);
+}
+
+static bool is_commit(const char *text)
+{
+    return strlen(text) == 40 && strspn(text, "0123456789abcdef") == 40;
 }
 
 /* Return the commit in the file of a ref, or NULL. */
 static char *read_ref(const struct gguf_store_search *search, const char *repository,
                       const char *ref)
 {
-    char *path = gguf_store_text("%s/refs/%s", repository, ref);
-    char *commit = gguf_store_read(search, path);
+    char *commit = gguf_store_read(search->access, gguf_text("%s/refs/%s", repository, ref));
 
-    free(path);
     if (commit)
         commit[strcspn(commit, "\r\n ")] = '\0';
-    if (commit && (strlen(commit) != 40 || strspn(commit, "0123456789abcdef") != 40)) {
-        free(commit);
-        commit = NULL;
-    }
-    return commit;
+    if (commit && is_commit(commit))
+        return commit;
+    free(commit);
+    return NULL;
 }
 
 /* Return the commit of a revision; of main, or any other ref, if it is "". NULL: there is none. */
 static char *find_commit(struct gguf_store_search *search, const char *repository,
                          const char *revision)
 {
-    const struct gguf_folder *folder;
+    const struct gguf_store_access *access = search->access;
+    struct gguf_folder folder = {0};
     char *path, *commit;
 
-    if (strlen(revision) == 40 && strspn(revision, "0123456789abcdef") == 40)
+    if (is_commit(revision))
         return strdup(revision);
     commit = read_ref(search, repository, revision[0] != '\0' ? revision : "main");
     if (commit || revision[0] != '\0')
         return commit;
-    path = gguf_store_text("%s/refs", repository);
-    folder = gguf_store_list_folder(search, path);
-    for (size_t i = 0; i < folder->n_entries && !commit; i++)
-        commit = read_ref(search, repository, folder->entries[i].name);
+    path = gguf_text("%s/refs", repository);
+    if (path && access->list(access->argument, path, &folder) == 0)
+        for (size_t i = 0; i < folder.n_entries && !commit; i++)
+            commit = read_ref(search, repository, folder.entries[i].name);
+    free(folder.entries);
     free(path);
     return commit;
 }
@@ -372,39 +319,43 @@ static const char *name_of_blob(const cJSON *tree, const char *hash)
 static size_t add_partial(struct gguf_store_search *search, const struct gguf_listed_model *entry,
                           const char *commit)
 {
-    char *blobs = gguf_store_text("%s/blobs", entry->path);
+    char *blobs = gguf_text("%s/blobs", entry->path);
     cJSON *tree = gguf_store_read_json(
-        search, gguf_store_text("%s/trees/%s.json", entry->path, commit ? commit : ""));
-    const struct gguf_folder *folder = gguf_store_list_folder(search, blobs);
+        search->access, gguf_text("%s/trees/%s.json", entry->path, commit ? commit : ""));
+    struct gguf_folder folder = {0};
     size_t n = 0;
 
-    for (size_t i = 0; i < folder->n_entries; i++) {
-        const char *name = folder->entries[i].name;
-        char *hash = gguf_store_is_partial(name) ? strndup(name, strcspn(name, ".")) : NULL;
+    if (!blobs || search->access->list(search->access->argument, blobs, &folder) < 0)
+        folder.n_entries = 0;
+    for (size_t i = 0; i < folder.n_entries; i++) {
+        const char *name = folder.entries[i].name;
+        char *hash = gguf_partial_bytes(name) > 0 ? strndup(name, strcspn(name, ".")) : NULL;
         const char *file = hash ? name_of_blob(tree, hash) : NULL;
+        struct gguf_listed_model *model;
 
-        if (hash && (!file || (has_ending(file, ".gguf") && is_safe(file) && is_model(file)))) {
-            struct gguf_listed_model *model =
-                gguf_store_add(search->found,
-                               gguf_store_text("%s/%.*s", entry->name,
-                                               (int)(file ? gguf_stem_bytes(file) : strlen(name)),
-                                               file ? file : name),
-                               gguf_store_text("%s/%s", blobs, name));
-
+        if (hash && (!file || (gguf_string_ends_with(gguf_string_of(file), ".gguf") &&
+                               is_safe(file) && is_model(file)))) {
+            model = gguf_model_list_add(
+                search->found,
+                gguf_text("%s/%.*s", entry->name,
+                          (int)(file ? gguf_stem_bytes(file) : strlen(name)), file ? file : name),
+                gguf_text("%s/%s", blobs, name));
             if (model) {
                 model->is_partial = true;
-                gguf_store_check_file(search, model, &model->path);
+                model->file = folder.entries[i].status;
+                model->size_bytes = model->file.size_bytes;
             }
             n++;
         }
         free(hash);
     }
     cJSON_Delete(tree);
+    free(folder.entries);
     free(blobs);
     return n;
 }
 
-int gguf_hub_load(struct gguf_store_search *search, const struct gguf_listed_model *entry)
+void gguf_hub_load(struct gguf_store_search *search, const struct gguf_listed_model *entry)
 {
     static const char *const defaults[] = {"Q4_K_M", "Q8_0", NULL};
     struct gguf_model_list *found = search->found;
@@ -412,15 +363,15 @@ int gguf_hub_load(struct gguf_store_search *search, const struct gguf_listed_mod
     struct repository parts;
     char *commit = find_commit(
         search, entry->path, search->wanted && split(search->wanted, &parts) ? parts.revision : "");
-    char *snapshot = commit ? gguf_store_text("%s/snapshots/%s", entry->path, commit) : NULL;
+    char *snapshot = commit ? gguf_text("%s/snapshots/%s", entry->path, commit) : NULL;
     bool has_failed;
-    int result = 0;
 
     if (snapshot)
-        result = gguf_store_load_folder(search, snapshot, entry->name, defaults);
+        load_folder(search, snapshot, entry->name, defaults);
     else
-        gguf_store_refuse(gguf_store_add(found, strdup(entry->name), strdup(entry->path)),
-                          "the cache %s has no such revision of it", search->root);
+        gguf_listed_model_refuse(
+            gguf_model_list_add(found, strdup(entry->name), strdup(entry->path)),
+            "the cache %s has no such revision of it", search->root);
     has_failed = found->n_models == n_before + 1 && found->models[n_before].error;
     /* What is not there may be on its way. */
     if ((has_failed || !search->wanted) && add_partial(search, entry, commit) > 0 && has_failed) {
@@ -430,5 +381,73 @@ int gguf_hub_load(struct gguf_store_search *search, const struct gguf_listed_mod
     }
     free(snapshot);
     free(commit);
-    return result;
+}
+
+/* ---- LM Studio ---- */
+
+/*
+ * Return the folders of models below LM Studio's homes: what "downloadsFolder" of the settings
+ * names, or models/.
+ */
+char *gguf_lm_studio_roots(void)
+{
+    const char *user = getenv("HOME") ? getenv("HOME") : "";
+    char *homes[] = {
+        gguf_store_read(&gguf_direct_access, gguf_text("%s/.lmstudio-home-pointer", user)),
+        gguf_text("%s/.lmstudio", user), gguf_text("%s/.cache/lm-studio", user)};
+    char *roots = strdup("");
+
+    for (size_t i = 0; i < sizeof homes / sizeof *homes; i++) {
+        char *longer;
+        const char *folder;
+        cJSON *settings;
+
+        if (!homes[i])
+            continue;
+        homes[i][strcspn(homes[i], "\r\n")] = '\0';
+        settings =
+            gguf_store_read_json(&gguf_direct_access, gguf_text("%s/settings.json", homes[i]));
+        folder = gguf_store_string(settings, "downloadsFolder");
+        longer = folder[0] == '/' && access(folder, F_OK) == 0
+                     ? gguf_text("%s%s\n", roots ? roots : "", folder)
+                     : gguf_text("%s%s/models\n", roots ? roots : "", homes[i]);
+        cJSON_Delete(settings);
+        free(homes[i]);
+        free(roots);
+        roots = longer;
+    }
+    return roots;
+}
+
+/* A repository is a folder, or a link to one, in the folder of a publisher. */
+static bool visit_publisher(void *user, const struct gguf_thing *thing)
+{
+    struct gguf_store_search *search = user;
+
+    if (!thing->entry || !strchr(thing->below, '/'))
+        return thing->entry && thing->entry->is_folder;
+    if (thing->entry->is_folder || thing->entry->is_link)
+        gguf_model_list_add(&search->index, strdup(thing->below), strdup(thing->path));
+    return false;
+}
+
+int gguf_lm_studio_index(struct gguf_store_search *search)
+{
+    return gguf_walk(search->access, &search->index, search->root, visit_publisher, search);
+}
+
+char *gguf_lm_studio_key(const char *name)
+{
+    char *key = strchr(name, '@') ? NULL : gguf_repository_key(name);
+
+    if (key && key[0] != '\0' && !strchr(key, '/')) {
+        free(key);
+        return NULL;
+    }
+    return key;
+}
+
+void gguf_lm_studio_load(struct gguf_store_search *search, const struct gguf_listed_model *entry)
+{
+    load_folder(search, entry->path, entry->name, NULL);
 }

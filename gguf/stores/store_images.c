@@ -7,7 +7,6 @@
  */
 #include "gguf/stores/store_parts.h"
 #include "gguf/support/shard_names.h"
-#include "gguf/support/strings.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -66,22 +65,20 @@ static const char *annotated_name(const cJSON *layer)
                              "org.cncf.model.filepath");
 }
 
-/* Return the file in the model's directory that a layer is, or NULL. */
+/* Return the file in the model's directory that a layer is, or "". */
 static const char *file_of(const cJSON *layer)
 {
     const char *type = gguf_store_string(layer, "mediaType"), *name = annotated_name(layer);
-    size_t i = 0;
+    const char *file = "";
 
-    while (i < sizeof layer_types / sizeof *layer_types &&
-           strcmp(layer_types[i].media_type, type) != 0)
-        i++;
-    if (i == sizeof layer_types / sizeof *layer_types)
-        return NULL;
-    if (strcmp(layer_types[i].file, MODEL) == 0 && strcasestr(name, "mmproj"))
-        return "mmproj.gguf";
-    return strcmp(layer_types[i].file, MODEL) == 0 && strstr(name, ".safetensors")
-               ? TENSORS
-               : layer_types[i].file;
+    for (size_t i = 0; i < sizeof layer_types / sizeof *layer_types; i++)
+        if (strcmp(layer_types[i].media_type, type) == 0)
+            file = layer_types[i].file;
+    if (strcmp(file, MODEL) != 0)
+        return file;
+    return strcasestr(name, "mmproj")     ? "mmproj.gguf"
+           : strstr(name, ".safetensors") ? TENSORS
+                                          : file;
 }
 
 /* Return the path of a blob, or NULL with EINVAL for a digest of another form. */
@@ -97,7 +94,7 @@ static char *blob_path(const struct gguf_store_search *search, const char *diges
         errno = EINVAL;
         return NULL;
     }
-    return gguf_store_text("%s/%s/%.6s%c%s", search->root, folder, digest, separator, digest + 7);
+    return gguf_text("%s/%s/%.6s%c%s", search->root, folder, digest, separator, digest + 7);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -119,89 +116,78 @@ static void join_layers(struct gguf_store_search *search, struct gguf_listed_mod
     for (size_t i = 0; i < n; i++) {
         if (files[i].name[0] != '\0' && i > 0 &&
             !gguf_are_shards_of_one_model(files[0].name, files[i].name))
-            gguf_store_refuse(model, "holds several models, %s and %s; name the file itself: %s",
-                              files[0].name, files[i].name, files[0].path);
+            gguf_listed_model_refuse(model,
+                                     "holds several models, %s and %s; name the file itself: %s",
+                                     files[0].name, files[i].name, files[0].path);
         gguf_store_check_file(search, model, &files[i].path);
         if (model->shards)
-            model->shards[model->n_shards++] = strdup(files[i].path);
+            model->shards[model->n_shards++] = strdup(files[i].path ? files[i].path : "");
     }
-    model->path = strdup(files[0].path);
+    model->path = strdup(files[0].path ? files[0].path : "");
 }
 
-/* Say why an image has no model. `packed` is the path of a compressed layer, or NULL. */
-static void refuse_image(struct gguf_listed_model *model, const char *packed, size_t n_tensors)
-{
-    if (packed)
-        gguf_store_refuse(model,
-                          "is in a compressed layer, which cannot be read in place; unpack it: "
-                          "tar -xf %s",
-                          packed);
-    else if (n_tensors > 0)
-        gguf_store_refuse(model,
-                          "is a model in safetensors, %zu file%s, not GGUF, which ggufs "
-                          "does not read",
-                          n_tensors, n_tensors == 1 ? "" : "s");
-    else
-        gguf_store_refuse(model, "has no model file: it runs on its maker's servers, or is not a "
-                                 "model");
-}
-
-/* Add the files of an image's layers to a model without a path. Returns 0 or -ENOMEM. */
-static int add_layers(struct gguf_store_search *search, struct gguf_listed_model *model,
-                      const cJSON *manifest, char separator)
+/* Add the files of an image's layers to a model without a path, or say why it has no model. */
+static void add_layers(struct gguf_store_search *search, struct gguf_listed_model *model,
+                       const cJSON *manifest, char separator)
 {
     struct gguf_listed_model layers = {0};
     size_t n_tensors = 0;
-    char *packed = NULL;
+    char *packed = NULL; /* the path of a compressed layer */
     const cJSON *layer;
-    int result = 0;
 
     cJSON_ArrayForEach(layer, cJSON_GetObjectItemCaseSensitive(manifest, "layers"))
     {
         const char *file = file_of(layer), *digest = gguf_store_string(layer, "digest");
+        const bool is_tensor = strcmp(file, TENSORS) == 0;
         char *path;
 
-        n_tensors += file && strcmp(file, TENSORS) == 0;
-        if (result < 0 || !file || strcmp(file, TENSORS) == 0)
+        n_tensors += is_tensor;
+        if (file[0] == '\0' || is_tensor)
             continue;
         path = blob_path(search, digest, separator, "blobs");
         if (!path && errno == EINVAL) {
-            gguf_store_refuse(model, BAD_DIGEST, digest);
-        } else if (path && strcmp(file, PACKED) == 0) {
+            gguf_listed_model_refuse(model, BAD_DIGEST, digest);
+        } else if (strcmp(file, PACKED) == 0) {
             free(packed);
             packed = path;
-        } else if (!path || strcmp(file, MODEL) != 0) {
-            result = path ? gguf_store_add_extra(model, file, path) : -ENOMEM;
+        } else if (strcmp(file, MODEL) != 0) {
+            gguf_store_add_extra(search, model, file, path);
         } else {
             if (separator == '-') /* Ollama takes the last one */
                 gguf_listed_model_free(&layers);
-            result = gguf_listed_model_add(&layers, annotated_name(layer), path);
-            free(path);
+            gguf_model_list_add_file(search->found, &layers, annotated_name(layer), path);
         }
     }
-    if (result == 0 && layers.n_extras > 0)
+    if (layers.n_extras > 0)
         join_layers(search, model, &layers);
+    else if (packed)
+        gguf_listed_model_refuse(model,
+                                 "is in a compressed layer, which cannot be read in place; unpack "
+                                 "it: tar -xf %s",
+                                 packed);
+    else if (n_tensors > 0)
+        gguf_listed_model_refuse(model,
+                                 "is a model in safetensors, %zu file%s, not GGUF, which ggufs "
+                                 "does not read",
+                                 n_tensors, n_tensors == 1 ? "" : "s");
     else
-        refuse_image(model, packed, n_tensors);
+        gguf_listed_model_refuse(model, "has no model file: it runs on its maker's servers, or is "
+                                        "not a model");
     free(packed);
     gguf_listed_model_free(&layers);
-    return result;
 }
 
-static int load(struct gguf_store_search *search, const struct gguf_listed_model *entry,
-                char separator)
+static void load(struct gguf_store_search *search, const struct gguf_listed_model *entry,
+                 char separator)
 {
-    struct gguf_listed_model *model = gguf_store_add(search->found, strdup(entry->name), NULL);
-    cJSON *manifest;
-    int result = 0;
+    struct gguf_listed_model *model = gguf_store_begin(search, entry);
+    cJSON *manifest = gguf_store_read_json(search->access, strdup(entry->path));
 
-    if (!model)
-        return -ENOMEM;
-    manifest = gguf_store_read_manifest(search, entry, model);
-    if (manifest)
-        result = add_layers(search, model, manifest, separator);
+    if (!manifest)
+        gguf_store_refuse_manifest(model, entry->path, errno);
+    else if (model)
+        add_layers(search, model, manifest, separator);
     cJSON_Delete(manifest);
-    return result;
 }
 
 /* ---- Ollama ---- */
@@ -231,33 +217,35 @@ static bool is_part(const char *name)
 }
 
 /* A manifest is manifests/HOST/NAMESPACE/MODEL/TAG. */
-static bool visit_manifest(struct gguf_store_search *search, const struct gguf_store_thing *thing)
+static bool visit_manifest(void *user, const struct gguf_thing *thing)
 {
-    const char *slash = thing->below;
+    struct gguf_store_search *search = user;
     int depth = 0;
 
-    while ((slash = strchr(slash, '/')) != NULL && slash++)
-        depth++;
-    if (!is_part(thing->entry->name) || depth < 3)
-        return is_part(thing->entry->name);
+    if (!thing->entry || !is_part(thing->entry->name))
+        return false;
+    for (const char *c = thing->below; *c != '\0'; c++)
+        depth += *c == '/';
+    if (depth < 3)
+        return thing->entry->is_folder;
     *strrchr(thing->below, '/') = ':';
     if (!thing->entry->is_folder)
-        gguf_store_add(&search->index, gguf_ollama_key(thing->below), strdup(thing->path));
+        gguf_model_list_add(&search->index, gguf_ollama_key(thing->below), strdup(thing->path));
     return false;
 }
 
 int gguf_ollama_index(struct gguf_store_search *search)
 {
-    char *path = gguf_store_text("%s/manifests", search->root);
-    const int result = gguf_store_walk(search, path, visit_manifest);
+    char *path = gguf_text("%s/manifests", search->root);
+    const int result = gguf_walk(search->access, &search->index, path, visit_manifest, search);
 
     free(path);
     return result;
 }
 
-int gguf_ollama_load(struct gguf_store_search *search, const struct gguf_listed_model *entry)
+void gguf_ollama_load(struct gguf_store_search *search, const struct gguf_listed_model *entry)
 {
-    return load(search, entry, '-');
+    load(search, entry, '-');
 }
 
 /* ---- OCI image layouts ---- */
@@ -278,16 +266,16 @@ static void add_entry(struct gguf_store_search *search, char *name, const char *
 {
     char *path = blob_path(search, digest, '/', folder);
     const bool is_bad = !path && errno == EINVAL;
-    struct gguf_listed_model *entry = gguf_store_add(&search->index, name, path);
+    struct gguf_listed_model *entry = gguf_model_list_add(&search->index, name, path);
 
     if (is_bad)
-        gguf_store_refuse(entry, BAD_DIGEST, digest);
+        gguf_listed_model_refuse(entry, BAD_DIGEST, digest);
 }
 
 /* Add the manifests of an index. Takes the path of its file. `outer`: of an index in an index. */
 static int add_index(struct gguf_store_search *search, char *path, const char *outer, int depth)
 {
-    cJSON *json = gguf_store_read_json(search, path);
+    cJSON *json = gguf_store_read_json(search->access, path);
     const int error = errno;
     const cJSON *row;
 
@@ -297,8 +285,8 @@ static int add_index(struct gguf_store_search *search, char *path, const char *o
         const char *reference =
             gguf_store_string(cJSON_GetObjectItemCaseSensitive(row, "annotations"),
                               "org.opencontainers.image.ref.name");
-        char *name = gguf_store_text("%s%s%s", outer, outer[0] != '\0' ? "/" : "",
-                                     is_name(reference) ? reference : digest);
+        char *name = gguf_text("%s%s%s", outer, outer[0] != '\0' ? "/" : "",
+                               is_name(reference) ? reference : digest);
         char *file = depth < 4 && strstr(gguf_store_string(row, "mediaType"), ".index.")
                          ? blob_path(search, digest, '/', "blobs")
                          : NULL;
@@ -317,12 +305,12 @@ static int add_index(struct gguf_store_search *search, char *path, const char *o
 
 int gguf_oci_index(struct gguf_store_search *search)
 {
-    return add_index(search, gguf_store_text("%s/index.json", search->root), "", 0);
+    return add_index(search, gguf_text("%s/index.json", search->root), "", 0);
 }
 
-int gguf_oci_load(struct gguf_store_search *search, const struct gguf_listed_model *entry)
+void gguf_oci_load(struct gguf_store_search *search, const struct gguf_listed_model *entry)
 {
-    return load(search, entry, '/');
+    load(search, entry, '/');
 }
 
 /* ---- Docker Model Runner ---- */
@@ -333,12 +321,12 @@ char *gguf_docker_key(const char *name)
 {
     if (gguf_text_starts_with(name, DOCKER_HUB))
         name += strlen(DOCKER_HUB);
-    return gguf_store_text("%s%s", strchr(name, '/') || name[0] == '\0' ? "" : "ai/", name);
+    return gguf_text("%s%s", strchr(name, '/') || name[0] == '\0' ? "" : "ai/", name);
 }
 
 int gguf_docker_index(struct gguf_store_search *search)
 {
-    cJSON *json = gguf_store_read_json(search, gguf_store_text("%s/models.json", search->root));
+    cJSON *json = gguf_store_read_json(search->access, gguf_text("%s/models.json", search->root));
     const int error = errno;
     const cJSON *row, *tag;
 

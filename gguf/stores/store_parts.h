@@ -2,13 +2,9 @@
 #pragma once
 
 #include "gguf/stores/stores.h"
+#include "gguf/support/strings.h"
 
 #include <cjson/cJSON.h>
-#include <stdbool.h>
-#include <stddef.h>
-
-/* No store has more models. */
-enum { GGUF_STORE_MAX_MODELS = 20000 };
 
 /* A store at one place. */
 struct gguf_store_search {
@@ -18,16 +14,13 @@ struct gguf_store_search {
     const char *wanted;            /* the name of the model that the user wants; NULL: all */
     struct gguf_model_list index;  /* names and paths of what load() takes */
     struct gguf_model_list *found; /* by load() */
-    char *listed;                  /* the folder that was listed last */
-    struct gguf_folder folder;     /* … and what is in it */
-    void *user;                    /* of functions that visit */
 };
 
 /* Fill in search->index. Opens no manifest. Returns 0 or a negative errno. */
 typedef int gguf_store_index(struct gguf_store_search *search);
-/* Add the models of an entry: the wanted one, or all. Returns 0 or -ENOMEM. */
-typedef int gguf_store_load(struct gguf_store_search *search,
-                            const struct gguf_listed_model *entry);
+/* Add the models of an entry to search->found: the wanted one, or all. */
+typedef void gguf_store_load(struct gguf_store_search *search,
+                             const struct gguf_listed_model *entry);
 /* Return a name as the index has it, but for the tag, or NULL if it has another form. */
 typedef char *gguf_store_key(const char *name);
 
@@ -75,67 +68,74 @@ gguf_store_load gguf_ollama_load, gguf_oci_load, gguf_ramalama_load, gguf_flat_l
 gguf_store_key gguf_ollama_key, gguf_docker_key, gguf_repository_key, gguf_lm_studio_key;
 char *gguf_lm_studio_roots(void);
 
+/* Return true if the folder has an entry that fits a pattern, in any case. */
+bool gguf_folder_has(const struct gguf_folder *folder, const char *pattern);
+
+/* Return what a folder without a model is, with the remedy. */
+const char *gguf_recognize(const struct gguf_store_access *access, const char *folder);
+
+/* Return the tag that finds a model of a repository, a quantization; or NULL; to be freed. */
+char *gguf_tag_of(const struct gguf_model_list *list, size_t i);
+
 /* ---- texts ---- */
-
-/* Write a text. Returns NULL if out of memory; the caller frees it. */
-char *gguf_store_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* Return the next line of a text, or NULL after the last. It is cut at its '\n'. */
-char *gguf_store_next_line(char **rest);
 
 /* Append ":latest" to a name without a tag. Takes the name, which may be NULL. */
 char *gguf_store_add_tag(char *name);
 
+/* Return what follows the last slash. */
+const char *gguf_base_name(const char *path);
+
+/* Return the length of a name without its last word, which may be a type: "-Q4_K_M". */
+size_t gguf_family_bytes(const char *name, size_t length);
+
+/* Endings of programs' unfinished downloads, then NULL. */
+extern const char *const gguf_partial_endings[];
+
+/* Return the length of an unfinished download's name without its ending; of others 0. */
+size_t gguf_partial_bytes(const char *name);
+
+/* Make names fit for directories: without bytes that terminals obey, cut. Returns list->error. */
+int gguf_name_directories(struct gguf_model_list *list, size_t first);
+
 /* ---- files ---- */
 
-/*
- * Call `visit` for all in a folder, and in the folders for which it returns true. Returns 0, or why
- * the folder cannot be listed; what cannot be listed below it is empty.
- */
-struct gguf_store_thing {
-    const struct gguf_folder *folder; /* that it is in */
-    const struct gguf_folder_entry *entry;
-    char *path;
-    char *below; /* the part of the path below the folder where the walk began */
+/* What a walk comes to. */
+struct gguf_thing {
+    const struct gguf_folder *folder;      /* that it is in */
+    const struct gguf_folder_entry *entry; /* NULL: the end of the folder */
+    char *path;                            /* of the entry or, at the end, of the folder */
+    char *below;  /* the part of the path below the folder where the walk began; can be changed */
+    size_t first; /* what the list has from here on was found in the folder */
 };
-typedef bool gguf_store_visit(struct gguf_store_search *search,
-                              const struct gguf_store_thing *thing);
-int gguf_store_walk(struct gguf_store_search *search, const char *path, gguf_store_visit *visit);
+/* Return true for a folder to be walked. */
+typedef bool gguf_visit(void *user, const struct gguf_thing *thing);
 
-/* List a folder; {0} if it cannot be. The next call may free it. */
-const struct gguf_folder *gguf_store_list_folder(struct gguf_store_search *search,
-                                                 const char *path);
+/*
+ * Call `visit` for all in a folder, and in the folders for which it returns true. The visitor adds
+ * what it finds to `list`, which gets an error for a folder that cannot be listed. Returns 0, or
+ * why the first folder cannot be listed, or list->error.
+ */
+int gguf_walk(const struct gguf_store_access *access, struct gguf_model_list *list,
+              const char *path, gguf_visit *visit, void *user);
 
-/* Return the entry with a name, or NULL. */
-const struct gguf_folder_entry *gguf_store_entry(const struct gguf_folder *folder,
-                                                 const char *name);
-
-/* Read a regular file of at most 16 MiB, with a NUL after it. Returns NULL with errno. */
-char *gguf_store_read(const struct gguf_store_search *search, const char *path);
+/* Read a regular file of at most 16 MiB, with a NUL after it. Takes `path`. NULL with errno. */
+char *gguf_store_read(const struct gguf_store_access *access, char *path);
 
 /* Read a JSON file. Takes `path`. Returns NULL with errno, EBADMSG if it is not JSON. */
-cJSON *gguf_store_read_json(const struct gguf_store_search *search, char *path);
+cJSON *gguf_store_read_json(const struct gguf_store_access *access, char *path);
 
 /* Return the string of a member, or "". */
 const char *gguf_store_string(const cJSON *object, const char *name);
 
 /* ---- models ---- */
 
-/* Add a model. Takes both texts, of which the path may be NULL. Returns it, or NULL if out of
- * memory or if the list is full. */
-struct gguf_listed_model *gguf_store_add(struct gguf_model_list *list, char *name, char *path);
+/* Begin a model of an entry in search->found. Returns NULL if out of memory. */
+struct gguf_listed_model *gguf_store_begin(struct gguf_store_search *search,
+                                           const struct gguf_listed_model *entry);
 
-/* Add a file with a new name like `name`. Takes `path`, which may be NULL. 0 or -ENOMEM. */
-int gguf_store_add_extra(struct gguf_listed_model *model, const char *name, char *path);
-
-/* Set the error of a model, unless it has one or is NULL. */
-void gguf_store_refuse(struct gguf_listed_model *model, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* Read the manifest of an entry. Returns NULL, with the reason in `model`. */
-cJSON *gguf_store_read_manifest(const struct gguf_store_search *search,
-                                const struct gguf_listed_model *entry,
-                                struct gguf_listed_model *model);
+/* Add a file with a new name like `name`. Takes `path`, which may be NULL. */
+void gguf_store_add_extra(struct gguf_store_search *search, struct gguf_listed_model *model,
+                          const char *name, char *path);
 
 /* Say why the manifest at `path` cannot be read: `error` is an errno. */
 void gguf_store_refuse_manifest(struct gguf_listed_model *model, const char *path, int error);
@@ -146,13 +146,3 @@ void gguf_store_refuse_manifest(struct gguf_listed_model *model, const char *pat
  */
 void gguf_store_check_file(struct gguf_store_search *search, struct gguf_listed_model *model,
                            char **path);
-
-/* Return true for the ending of an unfinished download. */
-bool gguf_store_is_partial(const char *name);
-
-/*
- * Add the models in a repository's folder: all, or the wanted one. Without a tag in
- * it, `defaults` are tried in order. Returns 0 or -ENOMEM.
- */
-int gguf_store_load_folder(struct gguf_store_search *search, const char *folder,
-                           const char *repository, const char *const *defaults);

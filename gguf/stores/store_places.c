@@ -1,7 +1,6 @@
 /* Where stores are, and which of them a name begins with. */
 #include "gguf/stores/store_parts.h"
 #include "gguf/support/model_paths.h"
-#include "gguf/support/strings.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,13 +59,13 @@ static void add_usual_places(struct gguf_store_places *places, const struct gguf
     char *roots = kind->roots ? kind->roots() : strdup(kind->places), *rest = roots, *root;
     bool is_last = false;
 
-    while (!is_last && (root = gguf_store_next_line(&rest)) != NULL) {
+    while (!is_last && (root = strsep(&rest, "\n")) != NULL) {
         const size_t length = root[0] == '$' ? strcspn(root, "/") : 0;
         char *variable = strndup(root + (length > 0), length > 0 ? length - 1 : 0);
         const char *value = length > 0 ? getenv(variable) : "";
 
         if (length == 0 || (value && value[0] != '\0')) {
-            add_place(places, kind, gguf_store_text("%s%s", value, root + length));
+            add_place(places, kind, gguf_text("%s%s", value, root + length));
             is_last = length > 0 && strcmp(variable, "HOME") != 0;
         }
         free(variable);
@@ -79,7 +78,7 @@ static bool is_folder(const struct gguf_store_access *access, const char *path)
     struct gguf_folder folder = {0};
     const bool is_there = path && access->list(access->argument, path, &folder) == 0;
 
-    gguf_folder_free(&folder);
+    free(folder.entries);
     return is_there;
 }
 
@@ -134,8 +133,8 @@ bool gguf_store_find_places(const struct gguf_store_access *access, const char *
             const size_t length = folder_bytes(access, rest);
             char *root = strndup(rest, length);
             char *absolute = root && length > 0 ? gguf_absolute_path(root) : NULL;
-            char *inside = gguf_store_text("%s/%s", absolute ? absolute : "",
-                                           kind->inside ? kind->inside : "");
+            char *inside =
+                gguf_text("%s/%s", absolute ? absolute : "", kind->inside ? kind->inside : "");
             const bool is_inside = kind->inside && is_folder(access, inside);
 
             add_place(places, kind, is_inside ? inside : absolute);
@@ -155,7 +154,7 @@ char *gguf_store_roots(const char *name)
     char *roots = gguf_store_find_places(&gguf_direct_access, name, &places) ? strdup("") : NULL;
 
     for (size_t i = 0; i < places.n && roots; i++) {
-        char *longer = gguf_store_text("%s%s\n", roots, places.list[i].root);
+        char *longer = gguf_text("%s%s\n", roots, places.list[i].root);
 
         free(roots);
         roots = longer;

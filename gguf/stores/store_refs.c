@@ -6,7 +6,6 @@
  *   ramalama   TRANSPORT/ORG/NAME/refs/TAG[.json]   TRANSPORT/ORG/NAME/snapshots/HASH/FILE
  */
 #include "gguf/stores/store_parts.h"
-#include "gguf/support/strings.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -64,26 +63,29 @@ static char *name_of_manifest(const char *file)
 }
 
 /* Models with a manifest, other files, and unfinished downloads. */
-static bool visit_flat(struct gguf_store_search *search, const struct gguf_store_thing *thing)
+static bool visit_flat(void *user, const struct gguf_thing *thing)
 {
-    const char *file = thing->entry->name, *ending = strstr(file, ENDING);
-    const bool is_partial = ending && gguf_store_is_partial(ending);
-    struct gguf_listed_model *model = NULL;
+    struct gguf_store_search *search = user;
+    const char *file = thing->entry ? thing->entry->name : NULL;
+    const char *ending = file ? strstr(file, ENDING) : NULL;
+    const bool is_partial = ending && gguf_partial_bytes(ending) > 0;
+    char *name = NULL;
 
+    if (!file)
+        return false;
     if (gguf_text_starts_with(file, MANIFEST))
-        gguf_store_add(&search->index, name_of_manifest(file), strdup(thing->path));
+        name = name_of_manifest(file);
     else if (is_partial ||
              (ending && ending[strlen(ENDING)] == '\0' && !has_manifest(thing->folder, file)))
-        model = gguf_store_add(&search->index, strndup(file, (size_t)(ending - file)),
-                               strdup(thing->path));
-    if (model)
-        model->is_partial = is_partial;
+        name = strndup(file, (size_t)(ending - file));
+    if (name)
+        gguf_model_list_add(&search->index, name, strdup(thing->path));
     return false;
 }
 
 int gguf_flat_index(struct gguf_store_search *search)
 {
-    return gguf_store_walk(search, search->root, visit_flat);
+    return gguf_walk(search->access, &search->index, search->root, visit_flat, search);
 }
 
 /* Return the path of a file that a manifest names, or NULL. */
@@ -95,7 +97,7 @@ static char *path_in_flat(const struct gguf_store_search *search, const char *mo
     char *repository = replace(model, strcspn(model, ":"), '/', '_');
     char *flat = replace(file, strlen(file), '/', '_');
     char *path = repository && flat && file[0] != '\0'
-                     ? gguf_store_text("%s/%s_%s", search->root, repository, flat)
+                     ? gguf_text("%s/%s_%s", search->root, repository, flat)
                      : NULL;
 
     free(flat);
@@ -103,48 +105,55 @@ static char *path_in_flat(const struct gguf_store_search *search, const char *mo
     return path;
 }
 
-int gguf_flat_load(struct gguf_store_search *search, const struct gguf_listed_model *entry)
+void gguf_flat_load(struct gguf_store_search *search, const struct gguf_listed_model *entry)
 {
-    struct gguf_listed_model *model = gguf_store_add(search->found, strdup(entry->name), NULL);
-    cJSON *manifest = NULL;
-    char *path = NULL;
+    struct gguf_listed_model *model = gguf_store_begin(search, entry);
+    cJSON *manifest;
+    char *projector;
 
     if (!model)
-        return -ENOMEM;
-    model->is_partial = entry->is_partial;
-    if (gguf_text_starts_with(strrchr(entry->path, '/') + 1, MANIFEST)) {
-        manifest = gguf_store_read_manifest(search, entry, model);
+        return;
+    if (gguf_text_starts_with(gguf_base_name(entry->path), MANIFEST)) {
+        manifest = gguf_store_read_json(search->access, strdup(entry->path));
+        if (!manifest)
+            gguf_store_refuse_manifest(model, entry->path, errno);
         model->path = path_in_flat(search, entry->name, manifest, "ggufFile");
-        path = path_in_flat(search, entry->name, manifest, "mmprojFile");
+        projector = path_in_flat(search, entry->name, manifest, "mmprojFile");
         cJSON_Delete(manifest);
         if (!model->path)
-            gguf_store_refuse(model, "its manifest %s names no file", entry->path);
+            gguf_listed_model_refuse(model, "its manifest %s names no file", entry->path);
+        if (projector)
+            gguf_store_add_extra(search, model, "mmproj.gguf", projector);
     } else {
+        model->is_partial = gguf_partial_bytes(entry->path) > 0;
         model->path = strdup(entry->path);
     }
-    gguf_store_check_file(search, model, &model->path);
-    return path ? gguf_store_add_extra(model, "mmproj.gguf", path) : 0;
+    if (model->path)
+        gguf_store_check_file(search, model, &model->path);
 }
 
 /* ---- ramalama ---- */
 
 /* Go down to the references of each repository, …/refs/TAG. */
-static bool visit_refs(struct gguf_store_search *search, const struct gguf_store_thing *thing)
+static bool visit_refs(void *user, const struct gguf_thing *thing)
 {
-    const char *name = thing->entry->name;
-    char *refs = strstr(thing->below, "/refs/"), *newer, *ending;
+    struct gguf_store_search *search = user;
+    const char *name = thing->entry ? thing->entry->name : NULL;
+    char *refs = name ? strstr(thing->below, "/refs/") : NULL, *newer, *ending;
 
+    if (!name)
+        return false;
     if (!refs)
         return thing->entry->is_folder &&
-               (strcmp(name, "refs") == 0 || !gguf_store_entry(thing->folder, "refs"));
-    newer = gguf_store_text("%s.json", name);
-    if (newer && !gguf_store_entry(thing->folder, newer)) {
+               (strcmp(name, "refs") == 0 || !gguf_folder_has(thing->folder, "refs"));
+    newer = gguf_text("%s.json", name);
+    if (newer && !gguf_folder_has(thing->folder, newer)) {
         ending = strrchr(refs, '.');
         if (ending && strcmp(ending, ".json") == 0)
             *ending = '\0';
         refs[0] = ':';
         memmove(refs + 1, refs + strlen("/refs/"), strlen(refs + strlen("/refs/")) + 1);
-        gguf_store_add(&search->index, strdup(thing->below), strdup(thing->path));
+        gguf_model_list_add(&search->index, strdup(thing->below), strdup(thing->path));
     }
     free(newer);
     return false;
@@ -152,7 +161,7 @@ static bool visit_refs(struct gguf_store_search *search, const struct gguf_store
 
 int gguf_ramalama_index(struct gguf_store_search *search)
 {
-    return gguf_store_walk(search, search->root, visit_refs);
+    return gguf_walk(search->access, &search->index, search->root, visit_refs, search);
 }
 
 /* Return the path of FOLDER/NAME below a repository, or NULL if it would lead out of it. */
@@ -164,16 +173,16 @@ static char *path_below(const char *repository, size_t length, const char *folde
 
     if (safe_hash && safe_hash[0] != '\0' && strspn(safe_hash, "-_") == 0 &&
         !strpbrk(safe_hash, "/.") && name[0] != '.' && !strstr(name, "/."))
-        path = gguf_store_text("%.*s/%s/%s%s%s", (int)length, repository, folder, safe_hash,
-                               name[0] != '\0' ? "/" : "", name);
+        path = gguf_text("%.*s/%s/%s%s%s", (int)length, repository, folder, safe_hash,
+                         name[0] != '\0' ? "/" : "", name);
     free(safe_hash);
     return path;
 }
 
 /* Add a file of a reference to its model. `type` is as in either form of the file. */
-static int add_ref_file(struct gguf_store_search *search, struct gguf_listed_model *model,
-                        const char *reference, const char *snapshot, const char *type,
-                        const char *name, const char *hash)
+static void add_ref_file(struct gguf_store_search *search, struct gguf_listed_model *model,
+                         const char *reference, const char *snapshot, const char *type,
+                         const char *name, const char *hash)
 {
     const size_t length = (size_t)(strstr(strrchr(reference, '/') - 5, "/refs/") - reference);
     const bool is_model = strcmp(type, "gguf") == 0 || strcmp(type, "model") == 0;
@@ -181,16 +190,20 @@ static int add_ref_file(struct gguf_store_search *search, struct gguf_listed_mod
     char *path;
 
     if (gguf_text_starts_with(type, "safetensor"))
-        gguf_store_refuse(model, "is a model in safetensors files, which ggufs does not read");
+        gguf_listed_model_refuse(model,
+                                 "is a model in safetensors files, which ggufs does not read");
     if (!is_text && strcmp(type, "mmproj") != 0 && (!is_model || model->path))
-        return 0;
+        return;
     path = path_below(reference, length, "snapshots", snapshot, name);
     if (!path) {
-        gguf_store_refuse(model, "its reference %s has a name or hash of another form", reference);
-        return 0;
+        gguf_listed_model_refuse(model, "its reference %s has a name or hash of another form",
+                                 reference);
+        return;
     }
-    if (!is_model)
-        return gguf_store_add_extra(model, is_text ? "template" : "mmproj.gguf", path);
+    if (!is_model) {
+        gguf_store_add_extra(search, model, is_text ? "template" : "mmproj.gguf", path);
+        return;
+    }
     model->path = path;
     gguf_store_check_file(search, model, &model->path);
     if (model->error && hash[0] != '\0' &&
@@ -201,39 +214,33 @@ static int add_ref_file(struct gguf_store_search *search, struct gguf_listed_mod
         model->path = path;
         gguf_store_check_file(search, model, &model->path);
     }
-    return 0;
 }
 
-int gguf_ramalama_load(struct gguf_store_search *search, const struct gguf_listed_model *entry)
+void gguf_ramalama_load(struct gguf_store_search *search, const struct gguf_listed_model *entry)
 {
-    struct gguf_listed_model *model = gguf_store_add(search->found, strdup(entry->name), NULL);
-    char *text = gguf_store_read(search, entry->path), *rest = text, *line;
+    struct gguf_listed_model *model = gguf_store_begin(search, entry);
+    char *text = gguf_store_read(search->access, strdup(entry->path)), *rest = text, *line;
     cJSON *json = text && text[0] == '{' ? cJSON_Parse(text) : NULL;
     const cJSON *file;
     const char *hash;
-    int result = model ? 0 : -ENOMEM;
 
     if (!text || (text[0] == '{' && !json))
         gguf_store_refuse_manifest(model, entry->path, text ? EBADMSG : errno);
-    cJSON_ArrayForEach(file, cJSON_GetObjectItemCaseSensitive(json, "files"))
-    {
-        if (result == 0)
-            result = add_ref_file(search, model, entry->path, gguf_store_string(json, "hash"),
-                                  gguf_store_string(file, "type"), gguf_store_string(file, "name"),
-                                  gguf_store_string(file, "hash"));
-    }
-    hash = !json ? gguf_store_next_line(&rest) : NULL;
-    while (hash && result == 0 && (line = gguf_store_next_line(&rest)) != NULL) {
+    cJSON_ArrayForEach(file, cJSON_GetObjectItemCaseSensitive(model ? json : NULL, "files"))
+        add_ref_file(search, model, entry->path, gguf_store_string(json, "hash"),
+                     gguf_store_string(file, "type"), gguf_store_string(file, "name"),
+                     gguf_store_string(file, "hash"));
+    hash = model && !json ? strsep(&rest, "\n") : NULL;
+    while (hash && (line = strsep(&rest, "\n")) != NULL) {
         char *type = strstr(line, "---");
 
-        if (type) {
-            *type = '\0';
-            result = add_ref_file(search, model, entry->path, hash, type + 3, line, "");
-        }
+        if (!type)
+            continue;
+        *type = '\0';
+        add_ref_file(search, model, entry->path, hash, type + 3, line, "");
     }
     if (model && !model->path)
-        gguf_store_refuse(model, "its reference %s names no model file", entry->path);
+        gguf_listed_model_refuse(model, "its reference %s names no model file", entry->path);
     cJSON_Delete(json);
     free(text);
-    return result;
 }

@@ -1,38 +1,12 @@
 #include "gguf/stores/store_parts.h"
 #include "gguf/support/model_paths.h"
-#include "gguf/support/safe_print.h"
 #include "gguf/support/shard_names.h"
-#include "gguf/support/strings.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
-
-/* ---- models ---- */
-
-static int fail(char reason[GGUF_STORE_REASON_BYTES], int code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* Set the reason, without bytes that are not for a terminal. Returns `code`. */
-static int fail(char reason[GGUF_STORE_REASON_BYTES], int code, const char *format, ...)
-{
-    va_list args;
-    char *text, *escaped = NULL;
-
-    va_start(args, format);
-    if (vasprintf(&text, format, args) >= 0) {
-        escaped = gguf_escaped(text);
-        free(text);
-    }
-    va_end(args);
-    snprintf(reason, GGUF_STORE_REASON_BYTES, "%s", escaped ? escaped : strerror(ENOMEM));
-    free(escaped);
-    return code;
-}
 
 /*
  * Return the entry of a name: of this spelling or, failing that, of any case; the first of an
@@ -72,7 +46,10 @@ static void write_names(const struct gguf_model_list *index, const char *key, ch
             if ((strncasecmp(index->models[i].name, key, alike) == 0) == (pass == 0))
                 length += (size_t)snprintf(out + length, room - length, "%s%s%s",
                                            length > 0 ? ", " : "", index->models[i].name,
-                                           index->models[i].is_partial ? " (unfinished)" : "");
+                                           index->models[i].path &&
+                                                   gguf_partial_bytes(index->models[i].path) > 0
+                                               ? " (unfinished)"
+                                               : "");
     if (length + 8 >= room)
         strcpy(out + room - 8, ", ...");
 }
@@ -113,29 +90,19 @@ static bool check_link(void *user, const char *path)
                                             real[strlen(check->root)] == '/');
 
     if (!real)
-        gguf_store_refuse(check->model,
-                          "its file %s is missing, or its download has not finished: %s", path,
-                          strerror(errno));
+        gguf_listed_model_refuse(check->model,
+                                 "its file %s is missing, or its download has not finished: %s",
+                                 path, strerror(errno));
     else if (!is_inside)
-        gguf_store_refuse(check->model,
-                          "its file %s is a link to %s, out of the cache; name that file itself "
-                          "if you trust it",
-                          path, real);
+        gguf_listed_model_refuse(check->model,
+                                 "its file %s is a link to %s, out of the cache; name that file "
+                                 "itself if you trust it",
+                                 path, real);
     free(real);
     return check->model->error != NULL;
 }
 
-static void check_links(const struct gguf_store_spot *place, struct gguf_listed_model *model)
-{
-    struct link_check check = {model,
-                               place->kind->is_confined ? realpath(place->root, NULL) : NULL};
-
-    if (!model->error)
-        visit_files(model, check_link, &check);
-    free(check.root);
-}
-
-/* Find out what is at a place. Call end_search() in any case. */
+/* Find out what is at a place. The caller frees search->index. */
 static int begin_search(struct gguf_store_search *search, const struct gguf_store_access *access,
                         const struct gguf_store_spot *place, struct gguf_model_list *found)
 {
@@ -144,20 +111,15 @@ static int begin_search(struct gguf_store_search *search, const struct gguf_stor
     *search = (struct gguf_store_search){
         .access = access, .kind = place->kind, .root = place->root, .found = found};
     result = place->kind->index(search);
-    return search->index.n_models == GGUF_STORE_MAX_MODELS ? -E2BIG : result;
+    return result < 0 ? result : search->index.error;
 }
 
-static void end_search(struct gguf_store_search *search)
+static void load(struct gguf_store_search *search, const struct gguf_listed_model *entry)
 {
-    gguf_model_list_free(&search->index);
-    gguf_folder_free(&search->folder);
-    free(search->listed);
-}
-
-static int load(struct gguf_store_search *search, const struct gguf_listed_model *entry)
-{
-    return entry->error ? gguf_model_list_add(search->found, entry->name, NULL, 0, entry->error)
-                        : search->kind->load(search, entry);
+    if (entry->error)
+        gguf_listed_model_refuse(gguf_store_begin(search, entry), "%s", entry->error);
+    else
+        search->kind->load(search, entry);
 }
 
 /* Add all models at a place. */
@@ -165,32 +127,38 @@ static int load_all(const struct gguf_store_access *access, const struct gguf_st
                     struct gguf_model_list *found)
 {
     struct gguf_store_search search;
-    int result = begin_search(&search, access, place, found);
+    const int result = begin_search(&search, access, place, found);
 
-    for (size_t i = 0; i < search.index.n_models && result == 0; i++)
-        result = load(&search, &search.index.models[i]);
-    end_search(&search);
-    return result;
+    for (size_t i = 0; i < search.index.n_models && result == 0 && found->error == 0; i++)
+        load(&search, &search.index.models[i]);
+    gguf_model_list_free(&search.index);
+    return result < 0 ? result : found->error;
 }
 
 /* Look for a model at a place. Adds it to `found`, or the names that the place has to `names`. */
 static int find_at(const struct gguf_store_spot *place, const struct gguf_store_places *places,
                    const char *key, struct gguf_model_list *found,
-                   char names[GGUF_STORE_REASON_BYTES / 2])
+                   char names[GGUF_LIST_REASON_BYTES / 2])
 {
     struct gguf_store_search search;
-    int result = begin_search(&search, &gguf_direct_access, place, found);
+    const int result = begin_search(&search, &gguf_direct_access, place, found);
     const struct gguf_listed_model *entry = match(&search.index, key, places->name);
+    struct link_check check = {.root =
+                                   place->kind->is_confined ? realpath(place->root, NULL) : NULL};
 
     search.wanted = places->name[0] != '\0' ? places->name : NULL;
     if (entry)
-        result = load(&search, entry);
+        load(&search, entry);
     else
-        write_names(&search.index, key, names, GGUF_STORE_REASON_BYTES / 2);
-    for (size_t i = 0; i < found->n_models; i++)
-        check_links(place, &found->models[i]);
-    end_search(&search);
-    return result;
+        write_names(&search.index, key, names, GGUF_LIST_REASON_BYTES / 2);
+    for (size_t i = 0; i < found->n_models; i++) {
+        check.model = &found->models[i];
+        if (!check.model->error)
+            visit_files(check.model, check_link, &check);
+    }
+    free(check.root);
+    gguf_model_list_free(&search.index);
+    return result < 0 ? result : found->error;
 }
 
 /* Return the name of a model as the index has it, or NULL if it has another form. */
@@ -203,30 +171,32 @@ static char *make_key(const struct gguf_store_kind *kind, const char *name)
 
 /* Say that a store is not there if `name` is NULL, else that it has no model of that name. */
 static int refuse_name(const struct gguf_store_places *places, const char *name, const char *names,
-                       char reason[GGUF_STORE_REASON_BYTES])
+                       char reason[GGUF_LIST_REASON_BYTES])
 {
-    char remedy[GGUF_REMEDY_BYTES] = "", roots[GGUF_STORE_REASON_BYTES / 3] = "";
+    char remedy[GGUF_REMEDY_BYTES] = "", roots[GGUF_LIST_REASON_BYTES / 3] = "";
 
     for (size_t i = 0; i < places->n; i++)
         snprintf(roots + strlen(roots), sizeof roots - strlen(roots), "%s%s", i > 0 ? ", " : " in ",
                  places->list[i].root);
     if (!name || places->n == 0 || (places->name[0] == '\0' && names[0] == '\0'))
-        return fail(reason, -ENOENT, "there is no store%s; name its folder, as in %s/DIR%s", roots,
-                    places->prefix, places->n == 0 ? ", or set HOME" : "");
+        return gguf_set_reason(reason, -ENOENT,
+                               "there is no store%s; name its folder, as in %s/DIR%s", roots,
+                               places->prefix, places->n == 0 ? ", or set HOME" : "");
     if (strcmp(places->prefix, "hf:") == 0 && places->name[0] != '\0')
         gguf_remote_remedy(name, remedy);
-    return fail(reason, -ENOENT, "%s%s%s%s",
-                places->name[0] == '\0' ? "names no model" : "there is no such model", roots,
-                remedy[0] != '\0'  ? "; "
-                : names[0] != '\0' ? "; it has: "
-                                   : "",
-                remedy[0] != '\0' ? remedy : names);
+    return gguf_set_reason(reason, -ENOENT, "%s%s%s%s",
+                           places->name[0] == '\0' ? "names no model" : "there is no such model",
+                           roots,
+                           remedy[0] != '\0'  ? "; "
+                           : names[0] != '\0' ? "; it has: "
+                                              : "",
+                           remedy[0] != '\0' ? remedy : names);
 }
 
 int gguf_store_find(const char *name, bool partial, struct gguf_listed_model *model,
-                    char reason[GGUF_STORE_REASON_BYTES])
+                    char reason[GGUF_LIST_REASON_BYTES])
 {
-    char names[GGUF_STORE_REASON_BYTES / 2] = "", *key;
+    char names[GGUF_LIST_REASON_BYTES / 2] = "", *key;
     struct gguf_model_list found = {0};
     struct gguf_store_places places;
     bool has_form = false;
@@ -245,25 +215,27 @@ int gguf_store_find(const char *name, bool partial, struct gguf_listed_model *mo
         n_before = found.n_models;
         result = find_at(&places.list[i], &places, key, &found, names);
         free(key);
+        if (result == -ENOMEM)
+            break;
         if (found.n_models > n_before && !found.models[n_before].error) {
             *model = found.models[n_before];
             found.models[n_before] = found.models[--found.n_models];
             break;
         }
     }
-    if (model->path && model->is_partial && !partial)
-        result =
-            fail(reason, -ENOENT,
-                 "its download has not finished: %s; -o partial shows what is there", model->path);
+    if (result == -ENOMEM)
+        gguf_set_reason(reason, result, "%s", strerror(ENOMEM));
+    else if (model->path && model->is_partial && !partial)
+        result = gguf_set_reason(
+            reason, -ENOENT, "its download has not finished: %s; -o partial shows what is there",
+            model->path);
     else if (model->path)
         result = 0;
     else if (found.n_models > 0 && found.models[0].error)
-        result = fail(reason, -EINVAL, "%s", found.models[0].error);
+        result = gguf_set_reason(reason, -EINVAL, "%s", found.models[0].error);
     else if (places.n > 0 && !has_form)
-        result = fail(reason, -ENOENT, "is not a name of the form %s%s", places.prefix,
-                      places.list[places.n - 1].kind->form);
-    else if (result == -ENOMEM)
-        result = fail(reason, -ENOMEM, "%s", strerror(ENOMEM));
+        result = gguf_set_reason(reason, -ENOENT, "is not a name of the form %s%s", places.prefix,
+                                 places.list[places.n - 1].kind->form);
     else
         result = refuse_name(&places, name, names, reason);
     if (result < 0)
@@ -273,22 +245,8 @@ int gguf_store_find(const char *name, bool partial, struct gguf_listed_model *mo
     return result;
 }
 
-/* Write the name of a model's directory: the tag as a folder, no byte that terminals obey. */
-static int name_directory(struct gguf_listed_model *model)
-{
-    char *name = gguf_escaped(model->name), *colon = name ? strrchr(name, ':') : NULL;
-
-    if (!name)
-        return -ENOMEM;
-    if (colon && !strchr(colon, '/'))
-        *colon = '/';
-    free(model->name);
-    model->name = name;
-    return 0;
-}
-
 int gguf_store_list(const struct gguf_store_access *access, const char *name,
-                    struct gguf_model_list *list, char reason[GGUF_STORE_REASON_BYTES])
+                    struct gguf_model_list *list, char reason[GGUF_LIST_REASON_BYTES])
 {
     struct gguf_store_places places;
     size_t n_listed = 0;
@@ -301,13 +259,19 @@ int gguf_store_list(const struct gguf_store_access *access, const char *name,
         const size_t n_before = list->n_models;
         int result = load_all(access, &places.list[i], list);
 
-        for (size_t j = n_before; j < list->n_models && result == 0; j++)
-            result = name_directory(&list->models[j]);
+        for (size_t j = n_before; j < list->n_models; j++) {
+            char *colon = strrchr(list->models[j].name, ':');
+
+            if (colon && !strchr(colon, '/')) /* the tag is a folder */
+                *colon = '/';
+        }
+        if (result == 0)
+            result = gguf_name_directories(list, n_before);
         n_listed += result == 0;
         if (result < 0 && (error == -ENOENT || error == 0)) {
             error = result;
-            fail(reason, error, "the store %s cannot be listed: %s", places.list[i].root,
-                 error == -E2BIG ? "it has too many models" : strerror(-error));
+            gguf_set_reason(reason, error, "the store %s cannot be listed: %s", places.list[i].root,
+                            error == -E2BIG ? "it has too many models" : strerror(-error));
         }
     }
     if (n_listed == 0 && error == -ENOENT)
@@ -319,9 +283,10 @@ int gguf_store_list(const struct gguf_store_access *access, const char *name,
 /* ---- names ---- */
 
 /* Print a name that begins with `word`, without bytes that a terminal obeys. Returns if it did. */
-static bool offer(FILE *stream, const char *word, const char *start, const char *name)
+static bool offer(FILE *stream, const char *word, const char *start, const char *name,
+                  const char *tag)
 {
-    char *whole = gguf_store_text("%s%s", start, name);
+    char *whole = gguf_text("%s%s%s%s", start, name, tag ? ":" : "", tag ? tag : "");
     bool fits = whole && gguf_text_starts_with(whole, word);
 
     for (const char *c = whole; fits && *c != '\0'; c++)
@@ -332,30 +297,38 @@ static bool offer(FILE *stream, const char *word, const char *start, const char 
     return fits;
 }
 
-/* Offer the models at a place, and those of a repository whose name is complete. */
+/* Offer the models at a place, and the files or tags of a repository whose name is complete. */
 static bool offer_place(FILE *stream, const char *word, const struct gguf_store_places *places,
                         const struct gguf_store_spot *place)
 {
     struct gguf_model_list files = {0};
     struct gguf_store_search search;
     const int length = (int)(places->name - word);
-    char *start = gguf_store_text("%.*s%s", length, word, word[length - 1] == ':' ? "" : ":");
+    char *start = gguf_text("%.*s%s", length, word, word[length - 1] == ':' ? "" : ":");
     bool has_offered = false;
 
     begin_search(&search, &gguf_direct_access, place, &files);
     for (size_t i = 0; i < search.index.n_models && start; i++) {
-        const char *name = search.index.models[i].name;
-        const size_t n = strlen(name);
+        const char *name = search.index.models[i].name, *rest = places->name + strlen(name);
+        const size_t first = files.n_models;
 
-        has_offered |= offer(stream, word, start, name);
-        if (strncmp(name, places->name, n) == 0 && places->name[n] == '/')
+        has_offered |= offer(stream, word, start, name, NULL);
+        if (gguf_text_starts_with(places->name, name) &&
+            (*rest == '/' || (*rest == ':' && !place->kind->has_tags)))
             load(&search, &search.index.models[i]);
+        for (size_t j = first; j < files.n_models; j++) {
+            char *tag = *rest == ':' ? gguf_tag_of(&files, j) : NULL;
+
+            if (tag)
+                has_offered |= offer(stream, word, start, name, tag);
+            else if (*rest == '/')
+                has_offered |= offer(stream, word, start, files.models[j].name, NULL);
+            free(tag);
+        }
     }
-    for (size_t i = 0; i < files.n_models && start; i++)
-        has_offered |= offer(stream, word, start, files.models[i].name);
     free(start);
     gguf_model_list_free(&files);
-    end_search(&search);
+    gguf_model_list_free(&search.index);
     return has_offered;
 }
 
@@ -370,7 +343,7 @@ bool gguf_store_complete(const char *word, FILE *stream)
     } else {
         for (size_t i = 0; i < GGUF_STORE_KINDS && word[0] != '\0'; i++)
             if (i == 0 || strcmp(gguf_store_kinds[i].prefix, gguf_store_kinds[i - 1].prefix) != 0)
-                offer(stream, word, "", gguf_store_kinds[i].prefix);
+                offer(stream, word, "", gguf_store_kinds[i].prefix, NULL);
     }
     gguf_store_free_places(&places);
     return has_offered;
@@ -390,14 +363,14 @@ static char *find_name(const struct gguf_store_spot *place, struct gguf_file_sta
 {
     struct gguf_model_list models = {0};
     char *usual = gguf_store_roots(place->kind->prefix);
-    char *line = gguf_store_text("%s\n", place->root), *name = NULL;
+    char *line = gguf_text("%s\n", place->root), *name = NULL;
     const bool is_usual = usual && line && strstr(usual, line);
 
     load_all(&gguf_direct_access, place, &models);
     for (size_t i = 0; i < models.n_models && !name; i++)
         if (visit_files(&models.models[i], is_same_file, file))
-            name = gguf_store_text("%s%s%s%s", place->kind->prefix, is_usual ? "" : place->root,
-                                   is_usual ? "" : ":", models.models[i].name);
+            name = gguf_text("%s%s%s%s", place->kind->prefix, is_usual ? "" : place->root,
+                             is_usual ? "" : ":", models.models[i].name);
     free(line);
     free(usual);
     gguf_model_list_free(&models);

@@ -19,16 +19,9 @@
 
 #include <stdio.h>
 
-enum { GGUF_STORE_REASON_BYTES = GGUF_LIST_REASON_BYTES };
-
-/*
- * Find a model, and its shards, projectors and texts. Returns 0 with *model, for
- * gguf_listed_model_free(); 1 if `name` does not begin with the name of a store; or a negative
- * errno with the reason and the remedy in `reason`, to follow the name and a colon. An unfinished
- * download is found if `partial` is set.
- */
+/* Find a model in a store, as gguf_find_model() does. Returns 1 if `name` is not of a store. */
 int gguf_store_find(const char *name, bool partial, struct gguf_listed_model *model,
-                    char reason[GGUF_STORE_REASON_BYTES]);
+                    char reason[GGUF_LIST_REASON_BYTES]);
 
 /* Return true if a name begins with the name of a store. */
 bool gguf_store_is_name(const char *name);
@@ -38,7 +31,7 @@ bool gguf_store_is_name(const char *name);
  * a list to be freed, 1 if `name` is not a store's, or a negative errno with the reason.
  */
 int gguf_store_list(const struct gguf_store_access *access, const char *name,
-                    struct gguf_model_list *list, char reason[GGUF_STORE_REASON_BYTES]);
+                    struct gguf_model_list *list, char reason[GGUF_LIST_REASON_BYTES]);
 
 /*
  * Return the absolute paths of the folders that gguf_store_list() reads, each with '\n', or NULL if

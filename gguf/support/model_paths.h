@@ -1,18 +1,7 @@
-/* Paths by which users name models: files, folders with a model, and names that are not local. */
+/* Paths by which users name models. */
 #pragma once
 
 #include <stdbool.h>
-
-/* Room for the reason of a refusal. */
-#define GGUF_FOLDER_REASON_BYTES 700
-
-/*
- * Find the only GGUF file in `folder`; the shards of one model count as one, and hidden files do
- * not count. On success *model is its path, which the caller frees. Otherwise returns -EISDIR or
- * another negative errno, with the reason and the remedy in `reason`, to follow the folder's name
- * and a colon: several models, or a store of Hugging Face or Ollama, or a checkpoint.
- */
-int gguf_model_folder_find(const char *folder, char **model, char reason[GGUF_FOLDER_REASON_BYTES]);
 
 #define GGUF_REMEDY_BYTES 300
 

@@ -3,6 +3,7 @@
 #include "gguf/support/safe_print.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,4 +89,16 @@ struct gguf_quoted gguf_quote(struct gguf_string string)
     snprintf(quoted.text + used, sizeof quoted.text - used, "%s\"",
              i < string.length_bytes ? "..." : "");
     return quoted;
+}
+
+char *gguf_text(const char *format, ...)
+{
+    va_list args;
+    char *text;
+
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0)
+        text = NULL;
+    va_end(args);
+    return text;
 }

@@ -29,6 +29,9 @@ int gguf_string_compare(struct gguf_string a, struct gguf_string b);
 /* Makes `string` point to a copy of its own, for the caller to free. Returns 0 or -ENOMEM. */
 int gguf_string_copy(struct gguf_string *string);
 
+/* Write a text as printf() does. Returns NULL if out of memory; the caller frees it. */
+char *gguf_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 struct gguf_quoted {
     char text[200];
 };

@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct input input = {data + 1, size - 1};
     const struct gguf_store_access access = {open_input, get_status, list_folder, &input};
     struct gguf_model_list list = {0};
-    char name[40], reason[GGUF_STORE_REASON_BYTES];
+    char name[40], reason[GGUF_LIST_REASON_BYTES];
 
     if (size == 0)
         return 0;

@@ -89,8 +89,7 @@ static const struct {
     {"fs/mount/", {"fs/mount/", "fs/models/", "fs/tree/", "gguf/", "dequant/"}},
     {"fs/command/", {"fs/", "gguf/", "dequant/"}},
     {"contrib/runner/",
-     {"contrib/runner/", "gguf/jinja/", "gguf/models/", "gguf/stores/", "gguf/support/",
-      "dequant/"}},
+     {"contrib/runner/", "gguf/jinja/", "gguf/models/", "gguf/support/", "dequant/"}},
     /* compute/ includes no other part, tree/ includes compute/, engine/ includes both. */
     {"contrib/runner/compute/", {"contrib/runner/compute/", "gguf/support/", "dequant/"}},
     {"contrib/runner/kernels/",

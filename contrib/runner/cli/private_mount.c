@@ -51,8 +51,7 @@ static char *make_folder(void)
 
 /* ---- ggufs ---- */
 
-/* Execute the ggufs next to this program, or the one in PATH. Returns only if there is neither. */
-static void become_ggufs(char **arguments)
+void run_become_ggufs(char **arguments)
 {
     char own[PATH_MAX], beside[PATH_MAX + 8];
     const ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
@@ -85,14 +84,14 @@ static _Noreturn void run_server(char **arguments, pid_t parent, int messages,
         dup2(messages, STDERR_FILENO);
     dup2(STDERR_FILENO, STDOUT_FILENO);
     sigprocmask(SIG_SETMASK, signals, NULL);
-    become_ggufs(arguments);
+    run_become_ggufs(arguments);
     _exit(EX_UNAVAILABLE);
 }
 
 static pid_t start_server(const char *model, const struct gguf_texts *options, char *folder,
                           int messages, const sigset_t *signals)
 {
-    char **arguments = calloc(2 * options->n_texts + 8, sizeof *arguments);
+    char **arguments = calloc(2 * options->n_texts + 10, sizeof *arguments);
     const pid_t parent = getpid();
     size_t n = 0;
     pid_t server;
@@ -103,6 +102,8 @@ static pid_t start_server(const char *model, const struct gguf_texts *options, c
     arguments[n++] = "-f";
     arguments[n++] = "-o";
     arguments[n++] = "part=model"; /* what llama.cpp would run, of a file of Ollama */
+    arguments[n++] = "-o";
+    arguments[n++] = "subdir=."; /* one model, not a folder of many */
     for (size_t i = 0; i < options->n_texts; i++) {
         arguments[n++] = "-o";
         arguments[n++] = (char *)(uintptr_t)options->texts[i];

@@ -11,3 +11,6 @@
  * starting threads.
  */
 int run_private_mount_open(const char *model, const struct gguf_texts *options, int *tree_fd);
+
+/* Execute the ggufs next to this program, or the one in PATH. Returns only if there is neither. */
+void run_become_ggufs(char **arguments);

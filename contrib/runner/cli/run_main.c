@@ -1,11 +1,11 @@
 /* ggufs-run: runs a model from its tree. */
 
 #include "contrib/runner/cli/messages.h"
+#include "contrib/runner/cli/private_mount.h"
 #include "contrib/runner/cli/run_options.h"
 #include "contrib/runner/cli/run_signals.h"
 #include "contrib/runner/cli/session.h"
 #include "dequant/kernels.h"
-#include "gguf/stores/stores.h"
 #include "gguf/support/exit_status.h"
 #include "gguf/support/option_rows.h"
 
@@ -104,8 +104,9 @@ static int complete(int n_words, char **words)
     const int at = atoi(words[0]);
     const int expected = gguf_options_complete(&run_command_line, n_words, words, at, stdout);
 
-    return expected > 0 &&
-           !(expected == 2 && at > 0 && at < n_words && gguf_store_complete(words[at], stdout));
+    if (expected == 2 && at > 0 && at < n_words) /* a model, in a store or a file */
+        run_become_ggufs((char *[]){"ggufs", "--complete", "1", words[at], NULL});
+    return expected > 0;
 }
 
 int main(int argc, char **argv)

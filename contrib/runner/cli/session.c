@@ -13,8 +13,6 @@
 #include "gguf/support/arrays.h"
 #include "gguf/support/confine.h"
 #include "gguf/support/exit_status.h"
-#include "gguf/stores/stores.h"
-#include "gguf/support/model_paths.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +21,6 @@
 #include <seccomp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
@@ -48,100 +45,33 @@ int run_session_complain(const struct run_session *session, int code,
     return gguf_exit_status(code);
 }
 
-static int complain_of_place(const char *path)
-{
-    const int error = errno;
-    char remedy[GGUF_REMEDY_BYTES];
-
-    if (error == ENOENT && gguf_remote_remedy(path, remedy)) {
-        run_message("%s: no such file; ggufs-run opens local files only; %s", path, remedy);
-        return EX_NOINPUT;
-    }
-    run_message(
-        "%s: %s%s", path, strerror(error),
-        error == ENOENT ? "; mount a model with \"ggufs MODEL DIRECTORY\", or give a model file"
-        : error == ENOTCONN
-            ? "; ggufs, which served this mount, has ended: remove the mount with fusermount3 -u"
-            : "");
-    return gguf_exit_status(-error);
-}
-
-/*
- * Open the directory of a tree, or set *found, owned, to the path of the only model file in it.
- * Returns an exit status.
- */
-static int open_directory(struct run_session *session, char **found)
-{
-    const char *model = session->options->model;
-    char reason[GGUF_FOLDER_REASON_BYTES];
-
-    session->tree.fd = open(model, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (session->tree.fd < 0)
-        return complain_of_place(model);
-    if (faccessat(session->tree.fd, "original.gguf", F_OK, 0) == 0) {
-        /* The tree shows a file of Ollama as it is; a private mount translates it. */
-        close(session->tree.fd);
-        session->tree.fd = -1;
-        return asprintf(found, "%s/original.gguf", model) < 0 ? EX_OSERR : EX_OK;
-    }
-    if (faccessat(session->tree.fd, "metadata", F_OK, 0) == 0)
-        return EX_OK;
-    if (errno != ENOENT)
-        return complain_of_place(model);
-    if (faccessat(session->tree.fd, "tensors.json", F_OK, 0) == 0) {
-        run_message("%s: not a whole tree of a model: it has no directory metadata", model);
-        return EX_NOINPUT;
-    }
-    close(session->tree.fd);
-    session->tree.fd = -1;
-    if (gguf_model_folder_find(model, found, reason) == 0)
-        return EX_OK;
-    run_message("%s: %s", model, reason);
-    return EX_NOINPUT;
-}
-
-/* Find the tree; a model file is mounted first. Returns an exit status. */
+/* Find the tree. What is none is mounted by ggufs, which knows what names a model. Returns an exit
+ * status. */
 static int find_tree(struct run_session *session)
 {
     const char *model = session->options->model;
-    char reason[GGUF_STORE_REASON_BYTES];
-    struct gguf_listed_model stored = {0};
-    struct stat properties;
-    char *found = NULL;
+    struct run_tree *tree = &session->tree;
+    char *original = NULL;
     int status;
 
-    if (stat(model, &properties) != 0) {
-        const int error = errno;
-        const int result = error == ENOENT ? gguf_store_find(model, false, &stored, reason) : 1;
-
-        errno = error;
-        if (result == 1)
-            return complain_of_place(model);
-        if (result < 0 || stat(stored.path, &properties) != 0) {
-            run_message("%s: %s", model, result < 0 ? reason : strerror(errno));
-            gguf_listed_model_free(&stored);
+    tree->fd = open(model, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (tree->fd >= 0) {
+        if (faccessat(tree->fd, "original.gguf", F_OK, 0) == 0) {
+            /* The tree shows a file of Ollama as it is; a private mount translates it. */
+            if (asprintf(&original, "%s/original.gguf", model) < 0)
+                return EX_OSERR;
+        } else if (faccessat(tree->fd, "metadata", F_OK, 0) == 0) {
+            return EX_OK;
+        } else if (faccessat(tree->fd, "tensors.json", F_OK, 0) == 0) {
+            run_message("%s: not a whole tree of a model: it has no directory metadata", model);
             return EX_NOINPUT;
         }
-    }
-    if (!S_ISDIR(properties.st_mode) && !S_ISREG(properties.st_mode)) {
-        run_message("%s: neither a directory nor a model file", model);
-        gguf_listed_model_free(&stored);
-        return EX_NOINPUT;
-    }
-    if (S_ISDIR(properties.st_mode)) {
-        status = open_directory(session, &found);
-        if (status != EX_OK || !found)
-            return status;
-    }
-    if (stored.path && stored.n_shards == 0) { /* not the name, which may be that of a store */
-        found = stored.path;
-        stored.path = NULL;
+        close(tree->fd);
     }
     session->is_tree_private = true;
-    status = run_private_mount_open(found ? found : model, &session->options->mount_options,
-                                    &session->tree.fd);
-    gguf_listed_model_free(&stored);
-    free(found);
+    status = run_private_mount_open(original ? original : model, &session->options->mount_options,
+                                    &tree->fd);
+    free(original);
     return status;
 }
 

@@ -204,8 +204,8 @@ class TestFolders(ManyTestCase):
         self.put("a.gguf", model())
         self.put("b.gguf", model())
         result = self.run_ggufs("-o", "subdir=tensors", self.models, self.mountpoint)
-        self.assert_status(64, result)
-        self.assertIn("is for a single model", result.err)
+        self.assert_status(66, result)
+        self.assertIn("has 2 models; name one of: a.gguf, b.gguf", result.err)
 
 
 class TestChanges(ManyTestCase):

@@ -182,7 +182,7 @@ class TestErrors(RunnerTestCase):
         self.assertIn("there is no such model in", self.refused(EX_NOINPUT, "hf:a/b:Q8_0", "a"))
 
     def test_no_such_model(self):
-        self.assertIn("ggufs MODEL", self.refused(EX_NOINPUT, self.path("nothing"), "a"))
+        self.assertIn("nothing: No such file", self.refused(EX_NOINPUT, self.path("nothing"), "a"))
 
     def test_no_tree(self):
         err = self.refused(EX_NOINPUT, self.mountpoint, "a", model=self.mountpoint)

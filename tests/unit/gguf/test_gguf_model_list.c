@@ -51,7 +51,8 @@ static struct gguf_model_list list(void)
     struct gguf_model_list models = {0};
     char reason[GGUF_LIST_REASON_BYTES];
 
-    cr_assert_eq(gguf_list_folder(&gguf_direct_access, root, &models, reason), 0, "%s", reason);
+    cr_assert_eq(gguf_list_folder(&gguf_direct_access, root, GGUF_FOLDER, &models, reason), 0, "%s",
+                 reason);
     return models;
 }
 
@@ -148,6 +149,8 @@ Test(gguf_model_list, missing_folder_is_an_error)
     struct gguf_model_list models = {0};
     char reason[GGUF_LIST_REASON_BYTES];
 
-    cr_assert_eq(gguf_list_folder(&gguf_direct_access, "/nonexistent", &models, reason), -ENOENT);
+    cr_assert_eq(
+        gguf_list_folder(&gguf_direct_access, "/nonexistent", GGUF_FOLDER, &models, reason),
+        -ENOENT);
     cr_assert_str_eq(reason, "No such file or directory");
 }

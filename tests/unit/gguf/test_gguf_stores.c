@@ -23,7 +23,7 @@
 
 static char root[] = "/tmp/ggufs-stores-XXXXXX";
 static struct gguf_model_list models;
-static char reason[GGUF_STORE_REASON_BYTES];
+static char reason[GGUF_LIST_REASON_BYTES];
 
 static void begin(void)
 {

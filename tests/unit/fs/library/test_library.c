@@ -58,7 +58,7 @@ Test(library, errors_say_why)
         const char *rule, *words;
     } cases[] = {
         {"/nonexistent/x.gguf", NULL, -ENOENT, "cannot-open", "No such file"},
-        {"someone/model:Q4_0", NULL, -ENOENT, "not-a-file", "only local files"},
+        {"someone/model:Q4_0", NULL, -ENOENT, "not-a-file", "local files only"},
         {"Makefile", NULL, -EINVAL, "not-a-model", "text file"},
         {"/dev/null", NULL, -EINVAL, "not-a-file", "regular file"},
         {"tests/unit", NULL, -EISDIR, "not-a-file", "without a GGUF file"},

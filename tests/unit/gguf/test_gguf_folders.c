@@ -1,4 +1,5 @@
 /* The model that a folder stands for, and the remedies for names of models elsewhere. */
+#include "gguf/stores/model_list.h"
 #include "gguf/support/model_paths.h"
 
 #include <criterion/criterion.h>
@@ -58,12 +59,12 @@ static const struct {
     {{"a.gguf", "mmproj-a.gguf"}, "a.gguf", NULL},
     {{"MMPROJ.gguf", "x.gguf"}, "x.gguf", NULL},
     {{"mmproj.gguf"}, "mmproj.gguf", NULL},
-    {{"a.gguf", "mmproj-a.gguf", "z.gguf"}, NULL, "has 3 models; name one of: a.gguf, mmproj"},
+    {{"a.gguf", "mmproj-a.gguf", "z.gguf"}, NULL, "has 2 models; name one of: a.gguf, z.gguf"},
     {{"a.gguf", "b.gguf", "config.json"}, NULL, "has 2 models; name one of: a.gguf, b.gguf"},
     {{"config.json"}, NULL, "is a directory without a GGUF file"},
     {{"config.json", "model-00001-of-00002.safetensors"},
      NULL,
-     "is a checkpoint, not a GGUF model"},
+     "is a checkpoint in safetensors, not GGUF"},
     {{"blobs", "snapshots", "refs"}, NULL, "is a model in the cache of Hugging Face"},
     {{"models--a--b"}, NULL, "is the cache of Hugging Face"},
     {{"blobs", "manifests"}, NULL, "is a store of Ollama"},
@@ -73,31 +74,22 @@ static const struct {
 Test(gguf_folders, models)
 {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char reason[GGUF_FOLDER_REASON_BYTES];
-        char *model;
+        char reason[GGUF_LIST_REASON_BYTES];
+        struct gguf_listed_model model;
         int result;
 
         for (size_t j = 0; j < 4 && cases[i].names[j]; j++)
             make(cases[i].names[j]);
-        result = gguf_model_folder_find(folder, &model, reason);
+        result = gguf_find_model(folder, false, &model, reason);
         cr_expect_eq(result, cases[i].model ? 0 : -EISDIR, "case %zu", i);
         if (cases[i].model)
-            cr_expect_str_eq(strrchr(model, '/') + 1, cases[i].model, "case %zu", i);
+            cr_expect_str_eq(strrchr(model.path, '/') + 1, cases[i].model, "case %zu", i);
         else
             cr_expect_eq(strncmp(reason, cases[i].reason, strlen(cases[i].reason)), 0,
                          "case %zu: %s", i, reason);
-        free(model);
+        gguf_listed_model_free(&model);
         clear();
     }
-}
-
-Test(gguf_folders, no_folder)
-{
-    char reason[GGUF_FOLDER_REASON_BYTES];
-    char *model;
-
-    cr_expect_eq(gguf_model_folder_find("/tmp/no/such/folder", &model, reason), -ENOENT);
-    cr_expect_null(model);
 }
 
 /* Nothing in a remedy may mean more to a shell than a word. */
