@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -67,11 +68,21 @@ static int check_for_command(const struct gguf_option_table *table, const char *
     return 0;
 }
 
-/* Refuse MOUNTPOINT MODEL, if no file can be meant by the first word. */
+static bool has_files(const char *path)
+{
+    struct gguf_folder folder = {0};
+    const int result = gguf_direct_access.list(NULL, path, &folder);
+
+    free(folder.entries);
+    return result == 0 && folder.n_entries > 0;
+}
+
+/* Refuse MOUNTPOINT MODEL, if no file or folder of models can be meant by the first word. */
 static int check_order(const char *const *arguments, int n)
 {
-    if (n < 2 || is_file(arguments[0]) || gguf_has_model_ending(arguments[0]) ||
-        !is_file(arguments[1]) || count_shards(arguments + 1, n - 1) < n - 1)
+    if (n < 2 || is_file(arguments[0]) || has_files(arguments[0]) ||
+        gguf_has_model_ending(arguments[0]) || !is_file(arguments[1]) ||
+        count_shards(arguments + 1, n - 1) < n - 1)
         return 0;
     fprintf(stderr, "ggufs: the model comes first, then the mount point: ggufs ");
     gguf_print_shell_word(stderr, arguments[1]);
@@ -112,7 +123,7 @@ static int assign_mount(const struct gguf_option_table *table, struct fs_options
     }
     if (check_order(arguments, n) < 0)
         return -EINVAL;
-    if (n == n_shards)
+    if (n == n_shards || (has_files(arguments[0]) && is_file(arguments[n - 1])))
         return fail_missing(table, options, "MOUNTPOINT is missing");
     options->directory = arguments[--options->line.n_words];
     return assign_models(table, options);

@@ -220,7 +220,8 @@ static bool is_list_up_to_date(struct fs_model_set *set)
         const struct fs_place_seen *seen = &set->seen[i];
         struct gguf_file_status now = {0};
 
-        is_same = seen->path && seen->status.modified.tv_sec + SETTLED_SECONDS < set->listed.tv_sec;
+        is_same =
+            seen->path && seen->status.status_changed.tv_sec + SETTLED_SECONDS < set->listed.tv_sec;
         if (is_same)
             get_status(set, seen->path, &now);
         is_same &= memcmp(&now, &seen->status, sizeof now) == 0;
@@ -302,6 +303,8 @@ int fs_model_set_describe(struct fs_model_set *set, uint32_t id, struct fs_set_e
         const char *slash = strrchr(entry->model.name, '/');
 
         *out = (struct fs_set_entry){.is_folder = entry->is_folder,
+                                     .is_lasting = !entry->is_folder && !entry->model.is_partial &&
+                                                   entry->model.file.inode != 0,
                                      .generation = id == FS_MODELS_ROOT ? 0 : generation_of(entry),
                                      .modified = entry->model.file.modified};
         snprintf(out->name, sizeof out->name, "%s", slash ? slash + 1 : entry->model.name);

@@ -57,6 +57,7 @@ void fs_model_set_free(struct fs_model_set *set);
 struct fs_set_entry {
     char name[256];
     bool is_folder;
+    bool is_lasting;     /* as long as it has this id, what is said here is true */
     uint32_t generation; /* tells it from others that have its id in another process */
     struct timespec modified;
 };

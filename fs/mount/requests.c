@@ -15,9 +15,6 @@
 #include <malloc.h>
 #endif
 
-/* Seconds. The kernel's cache stays valid until fs/mount/changes.c invalidates it. */
-#define FOREVER 1e9
-
 bool fs_nfs_is_below(const struct fs_nodes *nodes, fs_node_index directory, fs_node_index node)
 {
     while (node != directory && node != FS_ROOT)
@@ -84,7 +81,7 @@ int fs_get_entry(fuse_req_t request, struct fs_shown *shown, fs_node_index index
                  struct fuse_entry_param *entry)
 {
     const fuse_ino_t inode = fs_inode_of_node(shown, index);
-    const double timeout = shown->is_lasting ? FOREVER : 0;
+    const double timeout = shown->is_lasting ? FS_FOREVER : 0;
 
     *entry = (struct fuse_entry_param){.ino = inode,
                                        .generation = inode == FUSE_ROOT_ID ? 0 : shown->generation,
@@ -120,7 +117,7 @@ static void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 {
     struct fs_server *server = fs_server_of(request);
     /* Inode 0: the kernel remembers that the name does not exist. */
-    struct fuse_entry_param entry = {.entry_timeout = FOREVER};
+    struct fuse_entry_param entry = {.entry_timeout = FS_FOREVER};
     struct fs_shown *shown;
     fs_node_index index;
     int result;
@@ -147,7 +144,7 @@ static void on_getattr(fuse_req_t request, fuse_ino_t inode, struct fuse_file_in
     struct fs_server *server = fs_server_of(request);
     struct fs_shown *shown;
     struct stat status;
-    double timeout = FOREVER;
+    double timeout = FS_FOREVER;
     int result;
 
     (void)info;
@@ -156,7 +153,7 @@ static void on_getattr(fuse_req_t request, fuse_ino_t inode, struct fuse_file_in
     result = fs_enter(server, inode, &shown);
     if (result == 0) {
         result = get_status(request, shown, fs_node_of_inode(shown, inode), &status);
-        timeout = shown->is_lasting ? FOREVER : 0;
+        timeout = shown->is_lasting ? FS_FOREVER : 0;
         fs_leave(server, shown);
     }
     if (result < 0)

@@ -14,12 +14,18 @@ struct listing {
     uint32_t *ids; /* owned */
 };
 
+/*
+ * So long the kernel may remember the attributes of a folder, which it needs for each path through
+ * it. Nothing but the time of the last change can be old.
+ */
+#define FOLDER_SECONDS 1.0
+
 static fuse_ino_t inode_of(uint32_t id)
 {
     return ((fuse_ino_t)id << 32) + FUSE_ROOT_ID;
 }
 
-/* Describe a folder or model. Nothing about it is cached, for it can change at any time. */
+/* Describe a folder or model. Its name is not cached, for it can be of another one at any time. */
 static int describe(const struct fs_server *server, uint32_t id, struct fs_set_entry *entry,
                     struct fuse_entry_param *param)
 {
@@ -29,6 +35,9 @@ static int describe(const struct fs_server *server, uint32_t id, struct fs_set_e
     if (result == 0)
         *param = (struct fuse_entry_param){.ino = inode_of(id),
                                            .generation = entry->generation,
+                                           .attr_timeout = entry->is_lasting  ? FS_FOREVER
+                                                           : entry->is_folder ? FOLDER_SECONDS
+                                                                              : 0,
                                            .attr = {.st_ino = inode_of(id),
                                                     .st_mode = fs_mode_of(server, &folder),
                                                     .st_nlink = 1, /* not known */
@@ -101,7 +110,7 @@ bool fs_set_getattr(fuse_req_t request, fuse_ino_t inode)
     if (result < 0)
         fuse_reply_err(request, -result);
     else
-        fuse_reply_attr(request, &param.attr, 0);
+        fuse_reply_attr(request, &param.attr, param.attr_timeout);
     return true;
 }
 

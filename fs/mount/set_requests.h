@@ -25,6 +25,9 @@ size_t fs_set_add_entry(fuse_req_t request, const struct fuse_file_info *info, o
                         bool plus, char *out, size_t room);
 void fs_set_on_releasedir(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info);
 
+/* Seconds. The kernel's cache stays valid until fs/mount/changes.c invalidates it. */
+#define FS_FOREVER 1e9
+
 /* Of requests.c. */
 mode_t fs_mode_of(const struct fs_server *server, const struct fs_node *node);
 int fs_get_entry(fuse_req_t request, struct fs_shown *shown, fs_node_index index,

@@ -107,79 +107,32 @@ char *gguf_tag_of(const struct gguf_model_list *list, size_t i)
     return tag;
 }
 
-/* The models of a repository, while one is chosen. */
-struct choice {
-    struct gguf_model_list all;
-    size_t folder_bytes; /* of the paths, before those in the repository */
-};
-
-static struct gguf_listed_model *find_tag(const struct choice *choice, const char *tag)
+/* Return how well a model fits what the user names, by its path in the repository; 0: not. */
+static int score_of(const struct gguf_listed_model *model, const char *path,
+                    const struct repository *parts)
 {
-    for (size_t i = 0; i < choice->all.n_models; i++) {
-        struct gguf_listed_model *model = &choice->all.models[i];
-
-        if (is_model(model->path) && (!tag || has_tag(model->path + choice->folder_bytes, tag)))
-            return model;
-    }
-    return NULL;
-}
-
-/* Return the file that the user named, with or without ".gguf": a projector or a shard too. */
-static struct gguf_listed_model *find_file(const struct gguf_store_access *access,
-                                           struct choice *choice, const char *folder,
-                                           const char *file)
-{
-    char *path = gguf_text("%s/%s", folder, file);
-    struct gguf_listed_model *found = NULL;
-    struct gguf_file_status status;
-
-    for (size_t i = 0; path && i < choice->all.n_models && !found; i++)
-        if (strcmp(choice->all.models[i].path, path) == 0 ||
-            strcmp(choice->all.models[i].name, file) == 0)
-            found = &choice->all.models[i];
-    if (found || !path || access->status(access->argument, path, &status) < 0) {
-        free(path);
-        return found;
-    }
-    found = gguf_model_list_add(&choice->all, strdup(file), path);
-    if (found)
-        found->file = status;
-    return found;
-}
-
-/* Choose the model of a repository. Without a tag, `defaults` are tried in order. */
-static struct gguf_listed_model *choose(const struct gguf_store_access *access,
-                                        struct choice *choice, const char *folder,
-                                        const struct repository *parts, const char *const *defaults)
-{
-    struct gguf_listed_model *found = NULL;
-    size_t n_models = 0;
-
     if (parts->file[0] != '\0')
-        return find_file(access, choice, folder, parts->file);
+        return strcmp(path, parts->file) == 0 || strcmp(model->name, parts->file) == 0;
+    if (!is_model(path))
+        return 0;
     if (parts->tag[0] != '\0')
-        return find_tag(choice, parts->tag);
-    for (; defaults && *defaults && !found; defaults++)
-        found = find_tag(choice, *defaults);
-    for (size_t i = 0; i < choice->all.n_models; i++)
-        n_models += is_model(choice->all.models[i].path);
-    return !found && (defaults || n_models == 1) ? find_tag(choice, NULL) : found;
+        return has_tag(path, parts->tag);
+    return has_tag(path, "Q4_K_M") ? 3 : has_tag(path, "Q8_0") ? 2 : 1;
 }
 
 /* Say which files a repository has. */
 static void refuse_choice(const struct gguf_store_access *access, const char *folder,
-                          const struct choice *choice, const struct repository *parts,
+                          const struct gguf_model_list *all, bool is_named,
                           struct gguf_listed_model *model)
 {
-    const bool is_named = parts && (parts->tag[0] != '\0' || parts->file[0] != '\0');
     char list[GGUF_LIST_REASON_BYTES - 200] = "";
     size_t length = 0;
 
-    for (size_t i = 0; i < choice->all.n_models && length < sizeof list; i++)
-        if (is_model(choice->all.models[i].path))
-            length += (size_t)snprintf(list + length, sizeof list - length, "%s%s",
-                                       length > 0 ? ", " : "",
-                                       choice->all.models[i].path + choice->folder_bytes);
+    for (size_t i = 0; i < all->n_models && length < sizeof list; i++)
+        if (is_model(all->models[i].path))
+            length +=
+                (size_t)snprintf(list + length, sizeof list - length, "%s%s",
+                                 length > 0 ? ", " : "", all->models[i].path + strlen(folder) + 1);
     if (length > 0)
         gguf_listed_model_refuse(model, "%s%s%s",
                                  is_named ? "no file has this name or tag; there are: "
@@ -190,48 +143,65 @@ static void refuse_choice(const struct gguf_store_access *access, const char *fo
 }
 
 /*
- * Add the models in a repository's folder: all, or the wanted one. Without a tag in it, `defaults`
- * are tried in order.
+ * Add the models in a repository's folder: all, or the wanted one. If its name has neither tag nor
+ * file, one is chosen as llama.cpp's -hf does, unless `is_strict`.
  */
 static void load_folder(struct gguf_store_search *search, const char *folder,
-                        const char *repository, const char *const *defaults)
+                        const char *repository, bool is_strict)
 {
-    struct choice choice = {.folder_bytes = strlen(folder) + 1};
-    char reason[GGUF_LIST_REASON_BYTES];
-    struct gguf_listed_model *found = NULL, *added = NULL;
+    const struct gguf_store_access *access = search->access;
+    struct gguf_model_list all = {0};
+    char reason[GGUF_LIST_REASON_BYTES], *path;
+    struct gguf_listed_model *added = NULL, *best = NULL;
+    struct gguf_file_status status;
     struct repository parts;
     const bool has_parts = search->wanted && split(search->wanted, &parts);
-    const int result =
-        gguf_list_folder(search->access, folder, GGUF_REPOSITORY, &choice.all, reason);
+    const bool has_file = has_parts && parts.file[0] != '\0';
+    const bool is_named = has_file || (has_parts && parts.tag[0] != '\0');
+    const int result = gguf_list_folder(access, folder, GGUF_REPOSITORY, &all, reason);
+    int best_score = 0;
 
-    if (has_parts)
-        found = choose(search->access, &choice, folder, &parts, defaults);
-    for (size_t i = 0; i < choice.all.n_models; i++) {
-        struct gguf_listed_model *model = &choice.all.models[i];
-        char *name;
+    path = has_file ? gguf_text("%s/%s", folder, parts.file) : NULL;
+    if (path && access->status(access->argument, path, &status) == 0)
+        gguf_model_list_add(&all, strdup(parts.file), path); /* a projector or a shard, too */
+    else
+        free(path);
+    for (size_t i = 0; i < all.n_models && has_parts; i++) {
+        const int score = score_of(&all.models[i], all.models[i].path + strlen(folder) + 1, &parts);
 
-        if (has_parts ? model != found : !is_model(model->path) && !model->error)
+        if (best && is_strict && !is_named && score > 0) {
+            best = NULL;
+            break;
+        }
+        if (score > best_score) {
+            best = &all.models[i];
+            best_score = score;
+        }
+    }
+    for (size_t i = 0; i < all.n_models && result == 0; i++) {
+        struct gguf_listed_model *model = &all.models[i];
+
+        if (has_parts ? model != best : !is_model(model->path) && !model->error)
             continue;
-        name = gguf_text("%s/%s", repository, model->name);
-        added = gguf_model_list_add(search->found, name, NULL);
+        added = gguf_model_list_add(search->found, gguf_text("%s/%s", repository, model->name),
+                                    model->path);
         if (!added)
             continue;
         free(model->name);
+        model->name = added->name;
         *added = *model;
-        added->name = name;
-        *model = (struct gguf_listed_model){0};
-        model->path = strdup(""); /* of a model that is taken */
+        *model = (struct gguf_listed_model){.path = strdup("")};
     }
-    if (!added || result < 0) {
+    if (!added) {
         added = gguf_model_list_add(search->found, strdup(repository), strdup(folder));
         if (result < 0)
             gguf_listed_model_refuse(added, "%s: %s", folder, reason);
         else
-            refuse_choice(search->access, folder, &choice, has_parts ? &parts : NULL, added);
+            refuse_choice(access, folder, &all, is_named, added);
     }
-    if (choice.all.error < 0)
-        search->found->error = choice.all.error;
-    gguf_model_list_free(&choice.all);
+    if (all.error < 0)
+        search->found->error = all.error;
+    gguf_model_list_free(&all);
 }
 
 /* ---- Hugging Face's hub ---- */
@@ -357,7 +327,6 @@ static size_t add_partial(struct gguf_store_search *search, const struct gguf_li
 
 void gguf_hub_load(struct gguf_store_search *search, const struct gguf_listed_model *entry)
 {
-    static const char *const defaults[] = {"Q4_K_M", "Q8_0", NULL};
     struct gguf_model_list *found = search->found;
     const size_t n_before = found->n_models;
     struct repository parts;
@@ -367,7 +336,7 @@ void gguf_hub_load(struct gguf_store_search *search, const struct gguf_listed_mo
     bool has_failed;
 
     if (snapshot)
-        load_folder(search, snapshot, entry->name, defaults);
+        load_folder(search, snapshot, entry->name, false);
     else
         gguf_listed_model_refuse(
             gguf_model_list_add(found, strdup(entry->name), strdup(entry->path)),
@@ -449,5 +418,5 @@ char *gguf_lm_studio_key(const char *name)
 
 void gguf_lm_studio_load(struct gguf_store_search *search, const struct gguf_listed_model *entry)
 {
-    load_folder(search, entry->path, entry->name, NULL);
+    load_folder(search, entry->path, entry->name, true);
 }

@@ -112,18 +112,20 @@ static void join_layers(struct gguf_store_search *search, struct gguf_listed_mod
 
     if (n > 1 && files[0].name[0] != '\0')
         qsort(files, n, sizeof *files, compare_names);
-    model->shards = n > 1 ? calloc(n, sizeof *model->shards) : NULL;
-    for (size_t i = 0; i < n; i++) {
+    model->shards = calloc(n, sizeof *model->shards);
+    for (size_t i = 0; i < n && model->shards; i++) {
         if (files[i].name[0] != '\0' && i > 0 &&
             !gguf_are_shards_of_one_model(files[0].name, files[i].name))
             gguf_listed_model_refuse(model,
                                      "holds several models, %s and %s; name the file itself: %s",
                                      files[0].name, files[i].name, files[0].path);
         gguf_store_check_file(search, model, &files[i].path);
-        if (model->shards)
-            model->shards[model->n_shards++] = strdup(files[i].path ? files[i].path : "");
+        if (files[i].path)
+            model->shards[model->n_shards++] = strdup(files[i].path);
     }
-    model->path = strdup(files[0].path ? files[0].path : "");
+    model->path = model->n_shards > 0 ? strdup(model->shards[0]) : NULL;
+    if (!model->path)
+        search->found->error = -ENOMEM;
 }
 
 /* Add the files of an image's layers to a model without a path, or say why it has no model. */
@@ -177,9 +179,9 @@ static void add_layers(struct gguf_store_search *search, struct gguf_listed_mode
     gguf_listed_model_free(&layers);
 }
 
-static void load(struct gguf_store_search *search, const struct gguf_listed_model *entry,
-                 char separator)
+void gguf_image_load(struct gguf_store_search *search, const struct gguf_listed_model *entry)
 {
+    const char separator = search->kind->key == gguf_ollama_key ? '-' : '/';
     struct gguf_listed_model *model = gguf_store_begin(search, entry);
     cJSON *manifest = gguf_store_read_json(search->access, strdup(entry->path));
 
@@ -243,11 +245,6 @@ int gguf_ollama_index(struct gguf_store_search *search)
     return result;
 }
 
-void gguf_ollama_load(struct gguf_store_search *search, const struct gguf_listed_model *entry)
-{
-    load(search, entry, '-');
-}
-
 /* ---- OCI image layouts ---- */
 
 /* Return true if the text can be the name of a folder, with slashes. */
@@ -265,10 +262,9 @@ static void add_entry(struct gguf_store_search *search, char *name, const char *
                       const char *folder)
 {
     char *path = blob_path(search, digest, '/', folder);
-    const bool is_bad = !path && errno == EINVAL;
     struct gguf_listed_model *entry = gguf_model_list_add(&search->index, name, path);
 
-    if (is_bad)
+    if (!path)
         gguf_listed_model_refuse(entry, BAD_DIGEST, digest);
 }
 
@@ -306,11 +302,6 @@ static int add_index(struct gguf_store_search *search, char *path, const char *o
 int gguf_oci_index(struct gguf_store_search *search)
 {
     return add_index(search, gguf_text("%s/index.json", search->root), "", 0);
-}
-
-void gguf_oci_load(struct gguf_store_search *search, const struct gguf_listed_model *entry)
-{
-    load(search, entry, '/');
 }
 
 /* ---- Docker Model Runner ---- */

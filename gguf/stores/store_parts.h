@@ -63,7 +63,7 @@ void gguf_store_free_places(struct gguf_store_places *places);
 
 gguf_store_index gguf_ollama_index, gguf_oci_index, gguf_docker_index, gguf_ramalama_index,
     gguf_flat_index, gguf_hub_index, gguf_lm_studio_index;
-gguf_store_load gguf_ollama_load, gguf_oci_load, gguf_ramalama_load, gguf_flat_load, gguf_hub_load,
+gguf_store_load gguf_image_load, gguf_ramalama_load, gguf_flat_load, gguf_hub_load,
     gguf_lm_studio_load;
 gguf_store_key gguf_ollama_key, gguf_docker_key, gguf_repository_key, gguf_lm_studio_key;
 char *gguf_lm_studio_roots(void);

@@ -21,7 +21,7 @@ const struct gguf_store_kind gguf_store_kinds[GGUF_STORE_KINDS] = {
     {"ollama:", "[HOST/][NAMESPACE/]MODEL[:TAG]",
      "$OLLAMA_MODELS\n$HOME/.ollama/models\n/usr/share/ollama/.ollama/models", "models",
      .has_tags = true, .blob_depth = 1, .key = gguf_ollama_key, .index = gguf_ollama_index,
-     .load = gguf_ollama_load},
+     .load = gguf_image_load},
     {"hf:", FLAT_CACHE},
     {"hf:", .places = HUB, .inside = "hub", .blob_depth = 2, HUB_CACHE},
     {"llamacpp:", FLAT_CACHE},
@@ -31,11 +31,11 @@ const struct gguf_store_kind gguf_store_kinds[GGUF_STORE_KINDS] = {
      .load = gguf_lm_studio_load},
     {"docker:", "[ORG/]NAME[:TAG]", "$MODELS_PATH\n$HOME/.docker/models", "models",
      .has_tags = true, .blob_depth = 1, .key = gguf_docker_key, .index = gguf_docker_index,
-     .load = gguf_oci_load},
+     .load = gguf_image_load},
     {"ramalama:", "TRANSPORT/ORG/NAME[:TAG]",
      "$XDG_DATA_HOME/ramalama/store\n$HOME/.local/share/ramalama/store\n/var/lib/ramalama/store",
      "store", .has_tags = true, .index = gguf_ramalama_index, .load = gguf_ramalama_load},
-    {"oci:", "DIR[:REFERENCE]", .blob_depth = 1, .index = gguf_oci_index, .load = gguf_oci_load}};
+    {"oci:", "DIR[:REFERENCE]", .blob_depth = 1, .index = gguf_oci_index, .load = gguf_image_load}};
 
 void gguf_store_free_places(struct gguf_store_places *places)
 {
@@ -134,8 +134,8 @@ bool gguf_store_find_places(const struct gguf_store_access *access, const char *
             char *root = strndup(rest, length);
             char *absolute = root && length > 0 ? gguf_absolute_path(root) : NULL;
             char *inside =
-                gguf_text("%s/%s", absolute ? absolute : "", kind->inside ? kind->inside : "");
-            const bool is_inside = kind->inside && is_folder(access, inside);
+                absolute && kind->inside ? gguf_text("%s/%s", absolute, kind->inside) : NULL;
+            const bool is_inside = is_folder(access, inside);
 
             add_place(places, kind, is_inside ? inside : absolute);
             free(is_inside ? absolute : inside);

@@ -54,52 +54,41 @@ static void write_names(const struct gguf_model_list *index, const char *key, ch
         strcpy(out + room - 8, ", ...");
 }
 
-/* Call `visit` for the paths of a model's files until it returns true. Returns if it did. */
-static bool visit_files(const struct gguf_listed_model *model,
-                        bool (*visit)(void *user, const char *path), void *user)
+/* Return the path of a model's file, also of a shard, or NULL after the last; to be freed. */
+static char *path_at(const struct gguf_listed_model *model, size_t i)
 {
     uint32_t number, count = 0;
-    bool is_done = model->path && visit(user, model->path);
 
-    for (size_t i = 0; i < model->n_extras && !is_done; i++)
-        is_done = visit(user, model->extras[i].path);
-    for (size_t i = 1; i < model->n_shards && !is_done; i++)
-        is_done = visit(user, model->shards[i]);
-    if (model->path && model->n_shards == 0)
-        gguf_read_shard_numbers(model->path, &number, &count);
-    for (number = 1; number <= count && !is_done; number++) {
-        char *shard = gguf_shard_path(model->path, number);
-
-        is_done = shard && access(shard, F_OK) == 0 && visit(user, shard);
-        free(shard);
-    }
-    return is_done;
+    if (i < model->n_extras)
+        return strdup(model->extras[i].path);
+    i -= model->n_extras;
+    if (model->n_shards > 0)
+        return i < model->n_shards ? strdup(model->shards[i]) : NULL;
+    if (i == 0 || !model->path)
+        return model->path ? strdup(model->path) : NULL;
+    gguf_read_shard_numbers(model->path, &number, &count);
+    return i <= count ? gguf_shard_path(model->path, (uint32_t)i) : NULL;
 }
 
-struct link_check {
-    struct gguf_listed_model *model;
-    char *root; /* without links; NULL: a link may lead anywhere */
-};
-
-/* Check that a file is there and that no link leads out of its store. Returns true if not. */
-static bool check_link(void *user, const char *path)
+/* Check that all files are there and that no link leads out of `root`, unless that is NULL. */
+static void check_links(const char *root, struct gguf_listed_model *model)
 {
-    const struct link_check *check = user;
-    char *real = realpath(path, NULL);
-    const bool is_inside = !check->root || (real && gguf_text_starts_with(real, check->root) &&
-                                            real[strlen(check->root)] == '/');
+    char *path, *real;
 
-    if (!real)
-        gguf_listed_model_refuse(check->model,
-                                 "its file %s is missing, or its download has not finished: %s",
-                                 path, strerror(errno));
-    else if (!is_inside)
-        gguf_listed_model_refuse(check->model,
-                                 "its file %s is a link to %s, out of the cache; name that file "
-                                 "itself if you trust it",
-                                 path, real);
-    free(real);
-    return check->model->error != NULL;
+    for (size_t i = 0; !model->error && (path = path_at(model, i)) != NULL; i++) {
+        real = realpath(path, NULL);
+        if (!real && i <= model->n_extras) /* a shard that is missing is told when it is opened */
+            gguf_listed_model_refuse(model,
+                                     "its file %s is missing, or its download has not finished: %s",
+                                     path, strerror(errno));
+        else if (real && root && (!gguf_text_starts_with(real, root) || real[strlen(root)] != '/'))
+            gguf_listed_model_refuse(model,
+                                     "its file %s is a link to %s, out of the cache; name that "
+                                     "file itself if you trust it",
+                                     path, real);
+        free(real);
+        free(path);
+    }
 }
 
 /* Find out what is at a place. The caller frees search->index. */
@@ -143,20 +132,16 @@ static int find_at(const struct gguf_store_spot *place, const struct gguf_store_
     struct gguf_store_search search;
     const int result = begin_search(&search, &gguf_direct_access, place, found);
     const struct gguf_listed_model *entry = match(&search.index, key, places->name);
-    struct link_check check = {.root =
-                                   place->kind->is_confined ? realpath(place->root, NULL) : NULL};
+    char *root = place->kind->is_confined ? realpath(place->root, NULL) : NULL;
 
     search.wanted = places->name[0] != '\0' ? places->name : NULL;
     if (entry)
         load(&search, entry);
     else
         write_names(&search.index, key, names, GGUF_LIST_REASON_BYTES / 2);
-    for (size_t i = 0; i < found->n_models; i++) {
-        check.model = &found->models[i];
-        if (!check.model->error)
-            visit_files(check.model, check_link, &check);
-    }
-    free(check.root);
+    for (size_t i = 0; i < found->n_models; i++)
+        check_links(root, &found->models[i]);
+    free(root);
     gguf_model_list_free(&search.index);
     return result < 0 ? result : found->error;
 }
@@ -349,17 +334,23 @@ bool gguf_store_complete(const char *word, FILE *stream)
     return has_offered;
 }
 
-static bool is_same_file(void *user, const char *path)
+/* Return true if a file is one of a model's. */
+static bool has_file(const struct gguf_listed_model *model, const struct gguf_file_status *file)
 {
-    const struct gguf_file_status *file = user;
     struct gguf_file_status status;
+    bool has = false;
+    char *path;
 
-    return gguf_direct_access.status(NULL, path, &status) == 0 && status.inode == file->inode &&
-           status.device == file->device;
+    for (size_t i = 0; !has && (path = path_at(model, i)) != NULL; i++) {
+        has = gguf_direct_access.status(NULL, path, &status) == 0 && status.inode == file->inode &&
+              status.device == file->device;
+        free(path);
+    }
+    return has;
 }
 
 /* Return the name of the model of a store that has the file, or NULL. */
-static char *find_name(const struct gguf_store_spot *place, struct gguf_file_status *file)
+static char *find_name(const struct gguf_store_spot *place, const struct gguf_file_status *file)
 {
     struct gguf_model_list models = {0};
     char *usual = gguf_store_roots(place->kind->prefix);
@@ -368,7 +359,7 @@ static char *find_name(const struct gguf_store_spot *place, struct gguf_file_sta
 
     load_all(&gguf_direct_access, place, &models);
     for (size_t i = 0; i < models.n_models && !name; i++)
-        if (visit_files(&models.models[i], is_same_file, file))
+        if (has_file(&models.models[i], file))
             name = gguf_text("%s%s%s%s", place->kind->prefix, is_usual ? "" : place->root,
                              is_usual ? "" : ":", models.models[i].name);
     free(line);

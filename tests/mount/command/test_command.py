@@ -387,6 +387,8 @@ class TestModel(CommandTestCase):
             self.assertEqual("ggufs: the model comes first, then the mount point: "
                              f"ggufs {self.model} {mountpoint}\n", result.err)
         self.assert_refused(EX_NOINPUT, [self.path("new.gguf"), self.model], "No such file")
+        # A folder with files is no mount point.
+        self.assert_refused(EX_USAGE, [os.path.dirname(self.model), self.model], "MOUNTPOINT is missing")
 
     def test_unreadable(self):
         if os.geteuid() == 0:

@@ -208,6 +208,8 @@ class TestFiles(StoreTestCase):
         self.expect_refusal("no such revision", "hf:o/n@refs/pr/9")
         self.assertEqual(["hf:o/n"], self.complete("hf:"))
         self.assertEqual(["hf:o/n/n-Q4_0", "hf:o/n/n-Q8_0"], self.complete("hf:o/n/n"))
+        self.assertEqual(["hf:o/n:Q4_0", "hf:o/n:Q8_0"], self.complete("hf:o/n:"))
+        self.assertEqual(["hf:o/n:Q8_0"], self.complete("hf:o/n:Q8"))
 
     def test_names_of_another_form(self):
         for name in ("o/../n", "o/n/../../x", "o/n@../x", "o/n:", "a\x1b/b", "x" * 400):

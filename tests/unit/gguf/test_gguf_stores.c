@@ -225,6 +225,27 @@ Test(gguf_stores, a_hub_with_hostile_refs_and_names)
     cr_expect(find("o/partial/p-Q8_0")->is_partial);
 }
 
+static int list_but_sub(void *argument, const char *path, struct gguf_folder *folder)
+{
+    return strstr(path, "/sub") ? -ENOMEM : gguf_direct_access.list(argument, path, folder);
+}
+
+/* A part of a repository that cannot be listed is an error, not left out. */
+Test(gguf_stores, a_folder_that_memory_is_too_short_for)
+{
+    struct gguf_store_access access = gguf_direct_access;
+    char name[100];
+
+    access.list = list_but_sub;
+    put("models--o--n/snapshots/0123456789012345678901234567890123456789/a.gguf", "x");
+    put("models--o--n/snapshots/0123456789012345678901234567890123456789/sub/b.gguf", "x");
+    put("models--o--n/refs/main", "0123456789012345678901234567890123456789");
+    snprintf(name, sizeof name, "hf:%s", root);
+    cr_assert_eq(gguf_store_list(&access, name, &models, reason), 0, "%s", reason);
+    cr_expect_null(find("o/n/a")->error);
+    expect_error("o/n/sub", "cannot be listed: Cannot allocate memory");
+}
+
 Test(gguf_stores, a_store_that_is_not_there)
 {
     char name[100];
