@@ -255,7 +255,7 @@ static int load(void *argument, const struct gguf_store_access *access,
         gguf_print_safe_format(text.stream, "%s: %s", text.path, listed->error);
         fputc('\n', text.stream);
     } else {
-        result = fs_open_listed(&open, listed, &input, &report);
+        result = listed->path ? fs_open_listed(&open, listed, &input, &report) : -ENOMEM;
         if (result == 0)
             result = fs_make_tree_of(many->options, &input, NULL, tree, &report);
         fs_close_input(&input);

@@ -86,7 +86,8 @@ struct fs_opened *fs_set_drop_tree(struct fs_model_set *set, struct fs_entry *en
 /* ---- opening ---- */
 
 /* Make a tree of links to those files of a model that programs look for. */
-static int make_links(struct fs_model_set *set, const char *target, struct fs_tree **links)
+static int make_links(struct fs_model_set *set, const char *target, struct fs_tree **links,
+                      uint64_t *identity)
 {
     static const char *const names[FS_MAX_TEXTS] = {"error.txt", "mmproj.gguf", "model.gguf"};
     struct fs_named_text texts[FS_MAX_TEXTS] = {{0}};
@@ -108,6 +109,7 @@ static int make_links(struct fs_model_set *set, const char *target, struct fs_tr
             texts[i] = (struct fs_named_text){names[i], gguf_text("../../%s/%s", target, names[i]),
                                               0, true};
             result = texts[i].text ? result : -ENOMEM;
+            *identity |= 2u << i;
         }
     fs_model_set_leave(set, tree);
     return fs_text_tree_make(result, texts, links);
@@ -119,7 +121,7 @@ static int make_tree(struct fs_model_set *set, const struct fs_entry *entry,
 {
     const struct fs_set_calls *calls = &set->calls;
     char *error = NULL;
-    int result = entry->target ? make_links(set, entry->target, &opened->tree)
+    int result = entry->target ? make_links(set, entry->target, &opened->tree, identity)
                                : calls->models->load(calls->models->argument, calls->access,
                                                      &entry->model, &opened->tree, &error);
 
@@ -129,9 +131,8 @@ static int make_tree(struct fs_model_set *set, const struct fs_entry *entry,
             0,
             (const struct fs_named_text[FS_MAX_TEXTS]){{"error.txt", error, strlen(error), false}},
             &opened->tree);
-    } else if (result == 0) {
-        *identity = entry->target ? opened->tree->nodes.count
-                                  : fs_tree_identity(opened->tree, calls->content_options);
+    } else if (result == 0 && !entry->target) {
+        *identity = fs_tree_identity(opened->tree, calls->content_options);
     }
     *identity |= 1; /* 0: it was never opened */
     return result < 0 ? result
@@ -190,28 +191,28 @@ static int open_entry(struct fs_model_set *set, struct fs_entry *entry, struct f
     return result;
 }
 
-static struct fs_opened *find_id(const struct fs_model_set *set, uint32_t id)
+/* Find a tree, or that of an id. */
+static struct fs_opened *find_opened(const struct fs_model_set *set, const struct fs_tree *tree,
+                                     uint32_t id)
 {
     struct fs_opened *opened = set->opened;
 
-    while (opened && opened->id != id)
+    while (opened && opened->tree != tree && (tree || opened->id != id))
         opened = opened->next;
     return opened;
 }
 
 int fs_model_set_enter(struct fs_model_set *set, uint32_t id, struct fs_tree **tree)
 {
-    struct fs_opened *opened = NULL;
+    struct fs_opened *opened;
     struct fs_entry *entry;
     int result = 0;
 
     pthread_mutex_lock(&set->lock);
     while ((entry = fs_set_get_entry(set, id)) && entry->is_opening)
         pthread_cond_wait(&set->changed, &set->lock);
-    if (!entry)
-        opened = find_id(set, id); /* files that are still open need their attributes */
-    else
-        opened = entry->opened;
+    /* Files of a model that is gone need their attributes while they are open. */
+    opened = entry ? entry->opened : find_opened(set, NULL, id);
     if (opened) {
         opened->n_users++;
     } else if (!entry || entry->is_changed) {
@@ -229,19 +230,10 @@ int fs_model_set_enter(struct fs_model_set *set, uint32_t id, struct fs_tree **t
     return result;
 }
 
-static struct fs_opened *find_opened(const struct fs_model_set *set, const struct fs_tree *tree)
-{
-    struct fs_opened *opened = set->opened;
-
-    while (opened->tree != tree)
-        opened = opened->next;
-    return opened;
-}
-
 void fs_model_set_hold(struct fs_model_set *set, struct fs_tree *tree)
 {
     pthread_mutex_lock(&set->lock);
-    find_opened(set, tree)->n_users++;
+    find_opened(set, tree, 0)->n_users++;
     pthread_mutex_unlock(&set->lock);
 }
 
@@ -250,7 +242,7 @@ void fs_model_set_leave(struct fs_model_set *set, struct fs_tree *tree)
     struct fs_opened *opened, *unused = NULL;
 
     pthread_mutex_lock(&set->lock);
-    opened = find_opened(set, tree);
+    opened = find_opened(set, tree, 0);
     if (--opened->n_users == 0 && !opened->entry) {
         fs_set_take_out(set, opened);
         unused = opened;

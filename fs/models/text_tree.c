@@ -67,14 +67,10 @@ static int set_targets(struct text_tree *made)
     struct fs_nodes *nodes = &made->tree.nodes;
     int result = 0;
 
-    for (uint32_t i = 0; i < nodes->list[FS_ROOT].n_children && result == 0; i++) {
-        const fs_node_index node = fs_tree_child(&made->tree, FS_ROOT, i);
-
-        for (size_t j = 0; j < FS_MAX_TEXTS && result == 0; j++)
-            if (made->texts[j].text && made->texts[j].is_link &&
-                strcmp(nodes->list[node].name, made->texts[j].name) == 0)
-                result = fs_nodes_set_target(nodes, node, made->texts[j].text);
-    }
+    for (size_t i = 0; i < FS_MAX_TEXTS && result == 0; i++)
+        if (has_link(NULL, &made->texts[i]))
+            result = fs_nodes_set_target(nodes, fs_nodes_find(nodes, FS_ROOT, made->texts[i].name),
+                                         made->texts[i].text);
     return result;
 }
 

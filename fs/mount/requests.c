@@ -77,8 +77,8 @@ static int get_status(fuse_req_t request, struct fs_shown *shown, fs_node_index 
     return 0;
 }
 
-int fs_get_entry(fuse_req_t request, struct fs_shown *shown, fs_node_index index,
-                 struct fuse_entry_param *entry)
+static int get_entry(fuse_req_t request, struct fs_shown *shown, fs_node_index index,
+                     struct fuse_entry_param *entry)
 {
     const fuse_ino_t inode = fs_inode_of_node(shown, index);
     const double timeout = shown->is_lasting ? FS_FOREVER : 0;
@@ -131,7 +131,7 @@ static void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
     }
     result = fs_nfs_lookup(&shown->tree->nodes, shown->root, parent - shown->base, name, &index);
     if (result == 0 && index != FS_NO_NODE)
-        result = fs_get_entry(request, shown, fs_shown_node(shown, index), &entry);
+        result = get_entry(request, shown, fs_shown_node(shown, index), &entry);
     fs_leave(server, shown);
     if (result < 0)
         fuse_reply_err(request, -result);
@@ -219,8 +219,8 @@ static size_t add_entry(fuse_req_t request, struct fs_shown *shown, fuse_ino_t d
          * If the entry has no attributes, the kernel looks the name up later, and gets the errors
          * then.
          */
-        if (plus && (!is_size_cheap(&nodes->list[index]) ||
-                     fs_get_entry(request, shown, index, &entry) < 0))
+        if (plus &&
+            (!is_size_cheap(&nodes->list[index]) || get_entry(request, shown, index, &entry) < 0))
             entry = (struct fuse_entry_param){0};
     }
     entry.attr.st_ino = fs_inode_of_node(shown, index);

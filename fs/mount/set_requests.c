@@ -1,7 +1,6 @@
 #include "fs/mount/set_requests.h"
 
 #include "fs/mount/inodes.h"
-#include "gguf/support/strings.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -49,30 +48,15 @@ static int describe(const struct fs_server *server, uint32_t id, struct fs_set_e
     return result;
 }
 
-/* Find a file at the root, as of now. Returns 0 or a negative errno. */
-static int find_file(fuse_req_t request, const char *name, struct fuse_entry_param *param)
-{
-    struct fs_server *server = fs_server_of(request);
-    struct fs_shown *shown = NULL;
-    fs_node_index node = FS_NO_NODE;
-    int result = gguf_text_starts_with(name, "models.") || strcmp(name, "presets.ini") == 0
-                     ? fs_model_set_refresh(server->set)
-                     : -ENOENT;
-
-    if (result == 0)
-        result = fs_enter(server, FUSE_ROOT_ID, &shown);
-    if (result < 0)
-        return result;
-    node = fs_nodes_find(&shown->tree->nodes, FS_ROOT, name);
-    result = node == FS_NO_NODE ? -ENOENT : fs_get_entry(request, shown, node, param);
-    fs_leave(server, shown);
-    return result;
-}
+enum { N_ROOT_FILES = 3 };
+static const char *const root_files[N_ROOT_FILES] = {"models.json", "models.tsv", "presets.ini"};
 
 bool fs_set_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 {
     struct fs_server *server = fs_server_of(request);
     const uint32_t folder = fs_id_of_inode(parent);
+    const bool is_inside = strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+    bool is_file = false;
     struct fuse_entry_param param = {0};
     struct fs_set_entry entry;
     uint32_t id;
@@ -80,16 +64,18 @@ bool fs_set_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 
     if (!fs_is_set_entry(server, parent))
         return false;
-    result = fs_model_set_describe(server->set, folder, &entry);
-    if (result == 0 && !entry.is_folder && strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
+    for (size_t i = 0; folder == FS_MODELS_ROOT && i < N_ROOT_FILES; i++)
+        is_file |= strcmp(name, root_files[i]) == 0;
+    if (is_file) /* of the root's tree, as of now */
+        result = fs_model_set_refresh(server->set);
+    else
+        result = fs_model_set_describe(server->set, folder, &entry);
+    if (result == 0 && (is_file || (!entry.is_folder && is_inside)))
         return false;
-    if (result == 0) {
-        result = folder == FS_MODELS_ROOT ? find_file(request, name, &param) : -ENOENT;
-        if (result == -ENOENT)
-            result = fs_model_set_find(server->set, folder, name, &id);
-        if (result == 0 && param.ino == 0)
-            result = describe(server, id, &entry, &param);
-    }
+    if (result == 0)
+        result = fs_model_set_find(server->set, folder, name, &id);
+    if (result == 0)
+        result = describe(server, id, &entry, &param);
     if (result < 0)
         fuse_reply_err(request, -result);
     else
@@ -152,9 +138,8 @@ bool fs_is_set_folder(const struct fuse_file_info *info)
 size_t fs_set_add_entry(fuse_req_t request, const struct fuse_file_info *info, off_t *position,
                         bool plus, char *out, size_t room)
 {
-    static const char *const names[] = {".", "..", "models.json", "models.tsv", "presets.ini"};
     const struct listing *listing = (const struct listing *)(uintptr_t)info->fh;
-    const off_t n_names = listing->inode == FUSE_ROOT_ID ? 5 : 2;
+    const off_t n_names = listing->inode == FUSE_ROOT_ID ? 2 + N_ROOT_FILES : 2;
     const off_t end = n_names + (off_t)listing->n;
     struct fuse_entry_param param = {0};
     struct fs_set_entry entry;
@@ -166,7 +151,7 @@ size_t fs_set_add_entry(fuse_req_t request, const struct fuse_file_info *info, o
     if (*position >= end)
         return 0;
     if (*position < n_names) {
-        name = names[*position];
+        name = *position >= 2 ? root_files[*position - 2] : *position == 1 ? ".." : ".";
         param.attr.st_ino = *position < 2 ? listing->inode : (ino_t)*position;
         param.attr.st_mode = *position < 2 ? S_IFDIR : S_IFREG;
     }

@@ -30,5 +30,3 @@ void fs_set_on_releasedir(fuse_req_t request, fuse_ino_t inode, struct fuse_file
 
 /* Of requests.c. */
 mode_t fs_mode_of(const struct fs_server *server, const struct fs_node *node);
-int fs_get_entry(fuse_req_t request, struct fs_shown *shown, fs_node_index index,
-                 struct fuse_entry_param *entry);
