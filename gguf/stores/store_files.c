@@ -5,7 +5,6 @@
 #include "gguf/stores/store_parts.h"
 #include "gguf/support/shard_names.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,20 +17,6 @@ struct repository {
     char text[MAX_NAME_BYTES];
     const char *name, *file, *revision, *tag;
 };
-
-/* Return true unless the path has "..", a hidden name or a byte that names of files do not have. */
-static bool is_safe(const char *path)
-{
-    bool is_start = true;
-
-    for (const char *c = path; *c != '\0'; c++) {
-        if ((!isalnum((unsigned char)*c) && !strchr("_-./+ ", *c)) ||
-            (is_start && (*c == '.' || *c == '/')))
-            return false;
-        is_start = *c == '/';
-    }
-    return !is_start;
-}
 
 /* Cut a text at a place, if it is there. Returns what follows, or "". */
 static const char *cut(char *at)
@@ -55,8 +40,9 @@ static bool split(const char *name, struct repository *parts)
     slash = strchr(parts->text, '/');
     slash = slash ? strchr(slash + 1, '/') : NULL;
     parts->file = cut(slash);
-    return is_safe(parts->name) && (!slash || is_safe(parts->file)) &&
-           (!has_revision || is_safe(parts->revision)) && (!has_tag || is_safe(parts->tag));
+    return gguf_is_safe(parts->name) && (!slash || gguf_is_safe(parts->file)) &&
+           (!has_revision || gguf_is_safe(parts->revision)) &&
+           (!has_tag || gguf_is_safe(parts->tag));
 }
 
 char *gguf_repository_key(const char *name)
@@ -213,7 +199,8 @@ static bool visit_repository(void *user, const struct gguf_thing *thing)
     struct gguf_store_search *search = user;
     char *name, *dashes;
 
-    if (!thing->entry || !gguf_text_starts_with(thing->below, REPOSITORY) || !is_safe(thing->below))
+    if (!thing->entry || !gguf_text_starts_with(thing->below, REPOSITORY) ||
+        !gguf_is_safe(thing->below))
         return false;
     name = thing->below + strlen(REPOSITORY);
     dashes = strstr(name, "--");
@@ -304,7 +291,7 @@ static size_t add_partial(struct gguf_store_search *search, const struct gguf_li
         struct gguf_listed_model *model;
 
         if (hash && (!file || (gguf_string_ends_with(gguf_string_of(file), ".gguf") &&
-                               is_safe(file) && is_model(file)))) {
+                               gguf_is_safe(file) && is_model(file)))) {
             model = gguf_model_list_add(
                 search->found,
                 gguf_text("%s/%.*s", entry->name,

@@ -8,7 +8,6 @@
 #include "gguf/stores/store_parts.h"
 #include "gguf/support/shard_names.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,23 +207,13 @@ char *gguf_ollama_key(const char *name)
     return strdup(name);
 }
 
-/* Return true if Ollama takes a name as part of a model's: letters, digits and "_-.:". */
-static bool is_part(const char *name)
-{
-    bool is_good = isalnum((unsigned char)name[0]) || name[0] == '_';
-
-    for (const char *c = name; *c != '\0'; c++)
-        is_good &= isalnum((unsigned char)*c) || strchr("_-.:", *c);
-    return is_good;
-}
-
 /* A manifest is manifests/HOST/NAMESPACE/MODEL/TAG. */
 static bool visit_manifest(void *user, const struct gguf_thing *thing)
 {
     struct gguf_store_search *search = user;
     int depth = 0;
 
-    if (!thing->entry || !is_part(thing->entry->name))
+    if (!thing->entry || !gguf_is_safe(thing->entry->name))
         return false;
     for (const char *c = thing->below; *c != '\0'; c++)
         depth += *c == '/';
@@ -246,16 +235,6 @@ int gguf_ollama_index(struct gguf_store_search *search)
 }
 
 /* ---- OCI image layouts ---- */
-
-/* Return true if the text can be the name of a folder, with slashes. */
-static bool is_name(const char *text)
-{
-    for (const char *c = text; *c != '\0'; c++)
-        if ((unsigned char)*c <= ' ' || (unsigned char)*c >= 0x7f ||
-            ((c == text || c[-1] == '/') && (*c == '.' || *c == '/')))
-            return false;
-    return text[0] != '\0' && text[strlen(text) - 1] != '/';
-}
 
 /* Add an entry for the manifest with a digest. Takes the name, which may be NULL. */
 static void add_entry(struct gguf_store_search *search, char *name, const char *digest,
@@ -282,7 +261,7 @@ static int add_index(struct gguf_store_search *search, char *path, const char *o
             gguf_store_string(cJSON_GetObjectItemCaseSensitive(row, "annotations"),
                               "org.opencontainers.image.ref.name");
         char *name = gguf_text("%s%s%s", outer, outer[0] != '\0' ? "/" : "",
-                               is_name(reference) ? reference : digest);
+                               gguf_is_safe(reference) ? reference : digest);
         char *file = depth < 4 && strstr(gguf_store_string(row, "mediaType"), ".index.")
                          ? blob_path(search, digest, '/', "blobs")
                          : NULL;
@@ -325,7 +304,7 @@ int gguf_docker_index(struct gguf_store_search *search)
     {
         cJSON_ArrayForEach(tag, cJSON_GetObjectItemCaseSensitive(row, "tags"))
         {
-            if (cJSON_IsString(tag) && is_name(tag->valuestring))
+            if (cJSON_IsString(tag) && gguf_is_safe(tag->valuestring))
                 add_entry(search, gguf_store_add_tag(gguf_docker_key(tag->valuestring)),
                           gguf_store_string(row, "id"), "manifests");
         }

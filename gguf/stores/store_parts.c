@@ -1,5 +1,6 @@
 #include "gguf/stores/store_parts.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,19 @@
 #define MAX_JSON_BYTES ((uint64_t)16 << 20)
 /* Licenses, projectors and adapters of a model. */
 enum { MAX_EXTRAS = 1000 };
+
+bool gguf_is_safe(const char *path)
+{
+    bool is_start = true;
+
+    for (const char *c = path; *c != '\0'; c++) {
+        if ((!isalnum((unsigned char)*c) && !strchr("_-./:@=~+ ", *c)) ||
+            (is_start && strchr("./", *c)))
+            return false;
+        is_start = *c == '/';
+    }
+    return !is_start;
+}
 
 char *gguf_store_add_tag(char *name)
 {

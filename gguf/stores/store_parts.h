@@ -79,6 +79,10 @@ char *gguf_tag_of(const struct gguf_model_list *list, size_t i);
 
 /* ---- texts ---- */
 
+/* Return true unless the path has "..", a hidden name or a byte that names of models do not have.
+ */
+bool gguf_is_safe(const char *path);
+
 /* Append ":latest" to a name without a tag. Takes the name, which may be NULL. */
 char *gguf_store_add_tag(char *name);
 
