@@ -151,7 +151,7 @@ static int plan(const struct fs_tree *tree, uint64_t shard_bytes)
     else if (gguf_find_key_group(tree->model, GGUF_ROTATION_KEYS))
         fs_hf_add_line(obstacles, "The weights are stored rotated (" GGUF_ROTATION_KEYS
                                   "* in the metadata), which transformers does not undo.\n");
-    if (obstacles->text.length > 0)
+    if (obstacles->text.length > 0 || obstacles->error < 0)
         return obstacles->error;
     checkpoint->hf.is_reference = checkpoint->row->has_layout &&
                                   fs_hf_text_is(&checkpoint->hf, "tensor_data_layout", "reference");

@@ -35,7 +35,7 @@
 #define PARTIAL_ROPE      " partial_rotary_factor@rope"
 #define BASE              RMS_NORM SILU ROPE
 #define WINDOW            " sliding_window@window"
-#define WINDOWS(period)   WINDOW " layer_types@layer_types/" period
+#define WINDOWS           WINDOW " layer_types@layer_types/"
 #define NO_WINDOW         " use_sliding_window:false"
 
 #define BY_SOFTMAX " expert_gating_func@gating/1"
@@ -103,8 +103,8 @@
                  " num_shared_experts:1 expert_weights_norm@normed" BY_SIGMOID
 #define AFMOE                                                                                      \
     EXPERT_WIDTH SHARED_COUNT " num_dense_layers@n_dense route_scale=expert_weights_scale:1.0 "    \
-                              "route_norm=expert_weights_norm:false" WINDOWS(                      \
-                                  "4") " global_attn_every_n_layers:4 mup_enabled:true" BY_SIGMOID
+                              "route_norm=expert_weights_norm:false" WINDOWS "4"                   \
+                              " global_attn_every_n_layers:4 mup_enabled:true" BY_SIGMOID
 #define LAGUNA                                                                                     \
     " hidden_size=embedding_length intermediate_size=feed_forward_length "                         \
     "num_hidden_layers@n_layer num_attention_heads@largest/attention.head_count "                  \
@@ -116,26 +116,26 @@
 #define COHERE2MOE                                                                                 \
     " logit_scale=logit_scale" NORMED_IF SHARED_COUNT                                              \
     " intermediate_size@largest/expert_feed_forward_length "                                       \
-    "prefix_dense_intermediate_size=feed_forward_length" WINDOWS("key") MLP_KINDS                  \
-        " expert_selection_fn@equals/expert_gating_func/2/1/'softmax'/'sigmoid'"
+    "prefix_dense_intermediate_size=feed_forward_length" WINDOWS "key" MLP_KINDS                   \
+    " expert_selection_fn@equals/expert_gating_func/2/1/'softmax'/'sigmoid'"
 
 /* The scalar is that of the models of 27B parameters if they have so many layers. */
 #define GEMMA2                                                                                     \
     GELU " query_pre_attn_scalar@query_scalar/46 "                                                 \
          "attn_logit_softcapping=attn_logit_softcapping:50.0 "                                     \
-         "final_logit_softcapping=final_logit_softcapping:30.0" WINDOWS("2")
+         "final_logit_softcapping=final_logit_softcapping:30.0" WINDOWS "2"
 #define GEMMA3                                                                                     \
     GELU " query_pre_attn_scalar@query_scalar/62 attn_logit_softcapping:null "                     \
-         "final_logit_softcapping=final_logit_softcapping:null" WINDOWS(                           \
-             "6") " rope@rope_by_type/10000"
+         "final_logit_softcapping=final_logit_softcapping:null" WINDOWS "6"                        \
+         " rope@rope_by_type/10000"
 #define PER_LAYER_VOCABULARY " vocab_size_per_layer_input@rows/per_layer_token_embd.weight"
 #define GEMMA3N                                                                                    \
     GELU " final_logit_softcapping=final_logit_softcapping:30.0 "                                  \
          "hidden_size_per_layer_input=embedding_length_per_layer_input" PER_LAYER_VOCABULARY       \
          " laurel_rank@rows/blk.%.laurel_l.weight altup_num_inputs=altup.num_inputs "              \
          "altup_active_idx=altup.active_idx altup_correct_scale@has/blk.%.altup_correct_scale "    \
-         "num_kv_shared_layers@n_shared_kv activation_sparsity_pattern@sparsity" WINDOWS(          \
-             "5") " rope@rope_by_type/10000"
+         "num_kv_shared_layers@n_shared_kv activation_sparsity_pattern@sparsity" WINDOWS "5"       \
+         " rope@rope_by_type/10000"
 #define GEMMA4                                                                                     \
     COMMON_SIZES                                                                                   \
     " head_dim=attention.key_length_swa global_head_dim=attention.key_length "                     \
@@ -144,7 +144,8 @@
     " num_kv_shared_layers=attention.shared_kv_layers:0 "                                          \
     "enable_moe_block@has/blk.%.ffn_gate_inp.weight num_experts=expert_count:null "                \
     "top_k_experts=expert_used_count:null "                                                        \
-    "moe_intermediate_size=expert_feed_forward_length:null" WINDOWS("key") " rope@gemma4_rope"
+    "moe_intermediate_size=expert_feed_forward_length:null" WINDOWS "key"                          \
+    " rope@gemma4_rope"
 
 #define EPSILON " layer_norm_epsilon=attention.layer_norm_epsilon"
 /*
@@ -191,10 +192,10 @@
 #define MIMO2                                                                                      \
     COMMON_SIZES " intermediate_size=feed_forward_length? num_key_value_heads@full_n_head_kv "     \
                  "v_head_dim=attention.value_length "                                              \
-                 "attention_value_scale=attention.value_scale:null" WINDOWS("key") MLP_KINDS       \
-        " partial_rotary_factor@new_rope_by_type/10000 n_routed_experts=expert_count "             \
-        "num_experts_per_tok=expert_used_count" EXPERT_WIDTH                                       \
-        " routed_scaling_factor:1.0" NORMED EXPERT_GROUPS
+                 "attention_value_scale=attention.value_scale:null" WINDOWS "key" MLP_KINDS        \
+                 " partial_rotary_factor@new_rope_by_type/10000 n_routed_experts=expert_count "    \
+                 "num_experts_per_tok=expert_used_count" EXPERT_WIDTH                              \
+                 " routed_scaling_factor:1.0" NORMED EXPERT_GROUPS
 
 #define LATENT                                                                                     \
     COMMON_SIZES                                                                                   \
