@@ -4,7 +4,8 @@ Measures the mount and prints a table. `make bench` builds the programs and runs
 
 Reads are compared with the null file system (tests/bench/null_fs.c), mounted with the same options.
 The two take turns: ggufs, null, null, ggufs. A row shows the medians of both, and the median and
-range of their ratios. The whole table takes minutes; these variables shorten it:
+range of their ratios; a row below its target also what its reads cost. The whole table takes
+minutes; these variables shorten it:
 
     BENCH_TYPES=Q4_K,F16     only these types
     BENCH_VIEWS=f32          only this file of a tensor
@@ -13,6 +14,7 @@ range of their ratios. The whole table takes minutes; these variables shorten it
     BENCH_MIB=64             the size of a tensor as float32
     BENCH_OPTIONS="-o ..."   options of both mounts
     BENCH_PYTHON=v/bin/python  a Python that has the package gguf
+    BENCH_BUSY=yes           measure although the processors work for others
     BENCH_REALTIME=no        keep the normal scheduling, see become_realtime()
 """
 import os
@@ -21,7 +23,7 @@ import subprocess
 import sys
 
 import mounts
-from environment import listed, processor
+from environment import listed, processor, refuse_load
 from reads import measure_checkpoints, measure_exports, measure_memory, measure_model, measure_reads
 from startup import measure_startup
 from table import Table
@@ -96,6 +98,7 @@ def main():
     options = os.environ.get("BENCH_OPTIONS", "").split()
     table = Table(int(os.environ.get("BENCH_ROUNDS", "5")))
 
+    refuse_load()
     scheduling = become_realtime()
     table.line(f"{processor()}, {len(os.sched_getaffinity(0))} processors, Linux "
                f"{platform.release()}; {scheduling}")

@@ -51,7 +51,7 @@ class Table:
         """
         Print a row. `ours` and `base` are the figures of all rounds; `base` may be None. A target
         limits the median of the ratios or of `ours`: ("ratio", ">=", 0.90), ("ours", "<=", 20). The
-        summary counts the row under `group`.
+        summary counts the row under `group`. Returns false if the row misses its target.
         """
         ratios = [a / b for a, b in zip(ours, base)] if base else []
         medians = {"ours": statistics.median(ours)}
@@ -64,6 +64,7 @@ class Table:
         self.line(f"{what:{WIDTH}} {number(medians['ours']):>8}"
                   f" {number(statistics.median(base)) if base else '':>8} {unit:6} {shown:27}"
                   f" {wanted:10} {verdict}")
+        return verdict != "BELOW"
 
     def judge(self, what, medians, unit, target, group):
         """Add a row to its group. Returns the target and the verdict as text."""

@@ -16,8 +16,8 @@
  * fibres are a b c and d e f, and the rows a d, b e, c f.
  *
  * If there is one fibre, rows are decoded straight into the output. Otherwise, a read goes through
- * bands: all fibres for a range of i that covers whole blocks. In a band, a few fibres at a time
- * are decoded and transposed, and copied to the rows that the read wants.
+ * bands: all fibres for a range of i. In a band, a few fibres at a time are decoded and transposed,
+ * and copied to the rows.
  */
 struct fs_arranged {
     struct fs_arrangement of;        /* without dimensions of size 1, and neighbours joined */
@@ -347,15 +347,12 @@ static int read_bands(struct reading *reading, uint64_t offset, size_t length, c
     const uint64_t block = arranged->of.tensors[0]->type->block_elements;
     int result = 0;
 
-    for (uint64_t row = offset / row_bytes, next; result == 0 && row < end; row = next) {
-        const uint64_t outer = row / fibre_elements, at = row % fibre_elements;
-        /* Lines of whole blocks are read faster. */
-        const uint64_t first = at / block * block;
-        uint64_t width =
-            (at + MIN(end - row, fibre_elements - at) - first + block - 1) / block * block;
+    for (uint64_t row = offset / row_bytes, width; result == 0 && row < end; row += width) {
+        const uint64_t outer = row / fibre_elements, first = row % fibre_elements;
 
-        width = MIN(MIN(width, PIECE_ELEMENTS), fibre_elements - first);
-        next = outer * fibre_elements + first + width;
+        /* The next band begins with a block, so that none is decoded twice. */
+        width = MIN(PIECE_ELEMENTS - first % block, fibre_elements - first);
+        width = MIN(width, end - row);
         result = read_band(reading, outer, first, (size_t)width,
                            (struct slice){offset, offset + length, out});
     }

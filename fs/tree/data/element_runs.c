@@ -8,10 +8,12 @@
 /* Elements decoded at once. */
 #define ROOM_ELEMENTS 1024u
 
-/* Runs of whole blocks, lent by the file as one range of bytes. */
+/* The blocks of runs, lent by the file as one range of bytes. */
 struct block_runs {
     const struct gguf_elements *of;
     const struct fs_element_runs *runs;
+    size_t skip;       /* elements of the first block before a run */
+    size_t n_elements; /* of its blocks */
     size_t run_bytes;
     size_t pitch_bytes;
     size_t extent_bytes; /* from the start of the first run to the end of the last one */
@@ -33,12 +35,12 @@ static void decode_runs(void *argument, uint64_t at, const uint8_t *bytes, size_
     struct block_runs *reading = argument;
     const struct gguf_elements *of = reading->of;
     const struct fs_element_runs *runs = reading->runs;
-    const size_t n_blocks = runs->width / of->tensor->type->block_elements;
+    const size_t n_blocks = reading->n_elements / of->tensor->type->block_elements;
     const size_t out_bytes = runs->width * of->type->block_bytes;
     const bool is_stored = gguf_elements_are_stored(of);
     /* Runs that are decoded together, because they are short. */
-    const size_t at_once = ROOM_ELEMENTS / runs->width;
-    float bounce[ROOM_ELEMENTS];
+    const size_t at_once = (ROOM_ELEMENTS - reading->n_elements) / runs->width + 1;
+    float bounce[ROOM_ELEMENTS], *values;
     char *out = reading->out;
     size_t n_decoded = 0;
 
@@ -53,8 +55,10 @@ static void decode_runs(void *argument, uint64_t at, const uint8_t *bytes, size_
             memcpy(out + i * out_bytes, run, out_bytes);
             continue;
         }
-        gguf_decode_blocks(of->tensor, (struct dequant_row){0}, run,
-                           bounce + n_decoded++ * runs->width, n_blocks);
+        values = bounce + n_decoded++ * runs->width;
+        gguf_decode_blocks(of->tensor, (struct dequant_row){0}, run, values, n_blocks);
+        if (reading->skip > 0)
+            memmove(values, values + reading->skip, runs->width * sizeof *values);
         if (n_decoded == at_once || i == runs->n_runs - 1) {
             gguf_encode_values(of, bounce, out, n_decoded * runs->width);
             out += n_decoded * out_bytes;
@@ -71,13 +75,18 @@ static bool read_block_runs(const struct gguf_elements *of, const struct fs_elem
     const struct dequant_type *type = of->tensor->type;
     const uint64_t mask = type->block_elements - 1;
     const int block_bits = __builtin_ctz(type->block_elements);
-    struct block_runs reading = {.of = of, .runs = runs, .out = out};
+    const size_t skip = (size_t)(runs->first & mask);
+    struct block_runs reading = {.of = of,
+                                 .runs = runs,
+                                 .skip = skip,
+                                 .n_elements = (skip + runs->width + mask) & ~mask,
+                                 .out = out};
     uint64_t start;
 
-    if (!file->mapping || dequant_has_row_layout(type) || runs->width > ROOM_ELEMENTS ||
-        ((runs->first | runs->pitch | runs->width) & mask) != 0)
+    if (!file->mapping || dequant_has_row_layout(type) || reading.n_elements > ROOM_ELEMENTS ||
+        (runs->pitch & mask) != 0)
         return false;
-    reading.run_bytes = (runs->width >> block_bits) * type->block_bytes;
+    reading.run_bytes = (reading.n_elements >> block_bits) * type->block_bytes;
     reading.pitch_bytes = (size_t)(runs->pitch >> block_bits) * type->block_bytes;
     reading.extent_bytes = (runs->n_runs - 1) * reading.pitch_bytes + reading.run_bytes;
     start = of->tensor->file_offset + (runs->first >> block_bits) * type->block_bytes;

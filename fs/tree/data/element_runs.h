@@ -16,8 +16,9 @@ struct fs_element_runs {
 };
 
 /*
- * Write all elements of the runs to `out`, one run after the other. Runs of whole blocks, of up to
- * 1024 elements, are the fastest. Errors and *end_offset: see gguf_elements_read_unchecked().
+ * Write all elements of the runs to `out`, one run after the other. Runs in blocks of up to 1024
+ * elements are read together if the pitch is a number of blocks. Errors and *end_offset: see
+ * gguf_elements_read_unchecked().
  */
 int fs_element_runs_read(const struct gguf_elements *of, const struct fs_element_runs *runs,
                          char *out, uint64_t *end_offset);
