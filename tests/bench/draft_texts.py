@@ -33,7 +33,7 @@ def read(*path):
 
 def texts():
     """Returns name, prompt, text, and the least speed with drafts relative to that without."""
-    source = read("contrib", "runner", "sampling", "stop_texts.c")
+    source = read("contrib", "runner", "cli", "text_output.c")
     source = source[source.index("bool run_stop_texts_find"):]
     edited = source.replace("longest_begun", "n_held").replace("is_found = true;", "is_found = 1;")
     readme = read("README.md")

@@ -22,7 +22,6 @@ COVERED_BY = {
     "contrib/runner/cli/logits_task.c": "test_runner/test_every_command_checks_its_output",
     "contrib/runner/cli/session.c": "test_runner",
     "contrib/runner/cli/task_files.c": "test_runner/test_every_command_checks_its_output",
-    "contrib/runner/cli/text_output.c": "test_runner_ends/test_interrupt_while_nobody_reads",
     "contrib/runner/cli/text_task.c": "test_runner",
     "fs/command/arguments.c": "test_no_mount/test_order_of_arguments",
     "fs/command/cat.c": "test_no_mount/test_several_files",

@@ -1,4 +1,4 @@
-#include "contrib/runner/sampling/stop_texts.h"
+#include "contrib/runner/cli/text_output.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
