@@ -1,11 +1,30 @@
 #include "gguf/parse_file.h"
 
 #include "gguf/formats.h"
+#include "gguf/legacy/join_parts.h"
 #include "gguf/locate.h"
+#include "gguf/shards.h"
+#include "gguf/translate/translate.h"
+#include "gguf/validate.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+
+static const struct gguf_format formats[] = {
+    {"GGUF", gguf_probe_gguf, gguf_parse_gguf},
+    {"rwkv.cpp", gguf_probe_rwkv, gguf_parse_rwkv}, /* has a magic of ggml */
+    {"ggml", gguf_probe_ggml, gguf_parse_ggml},
+};
+
+const struct gguf_format *gguf_find_format(const struct gguf_start *start)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        if (formats[i].probe(start))
+            return &formats[i];
+    }
+    return NULL;
+}
 
 static int read_start(struct gguf_file *file, struct gguf_start *start, struct gguf_report *report)
 {
@@ -134,4 +153,53 @@ int gguf_parse_other_files(struct gguf_parsed_files *parsed, struct gguf_files *
     }
     report->path = NULL;
     return first;
+}
+
+/* ---- a model ---- */
+
+int gguf_parse_files(struct gguf_files *files, const struct gguf_open_options *options,
+                     struct gguf_model **model, struct gguf_report *report)
+{
+    static const struct gguf_open_options none;
+    struct gguf_model *made;
+    int result;
+
+    *model = NULL;
+    if (!options)
+        options = &none;
+    result = gguf_parse_file(&files->list[files->named].file, options, &made, report);
+    if (result == 0)
+        result = gguf_shards_join(&made, files, options, report);
+    if (result == 0)
+        result = gguf_parts_join(&made, files, options, report);
+    if (result == 0)
+        result = gguf_finish_model(made, options, report);
+    if (result == 0)
+        result = gguf_take_part(options->part, &made, report);
+    if (result < 0) {
+        gguf_note_range(options, report);
+        gguf_close(made);
+    } else {
+        *model = made;
+    }
+    return result;
+}
+
+int gguf_open_with(const char *path, const struct gguf_open_options *options,
+                   struct gguf_model **model, struct gguf_report *report)
+{
+    struct gguf_files files;
+    int result = gguf_files_open(path, options, &files, report);
+
+    *model = NULL;
+    if (result < 0)
+        return result;
+    result = gguf_parse_files(&files, options, model, report);
+    gguf_files_close(&files);
+    return result;
+}
+
+int gguf_open(const char *path, struct gguf_model **model, struct gguf_report *report)
+{
+    return gguf_open_with(path, NULL, model, report);
 }

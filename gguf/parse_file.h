@@ -1,4 +1,4 @@
-/* Parses one file of a model. */
+/* Parses the files of a model. */
 #pragma once
 
 #include "gguf/files.h"

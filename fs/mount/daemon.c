@@ -366,6 +366,27 @@ static int keep(struct fs_session *session, struct links *links, const sigset_t 
 
 /* ---- the process that the user started ---- */
 
+static pid_t keeper_of_caller;
+
+/* A signal handler: end the keeper, then this process by the same signal. */
+static void end_with_keeper(int number)
+{
+    kill(keeper_of_caller, SIGTERM);
+    signal(number, SIG_DFL);
+    raise(number); /* blocked until the handler returns */
+}
+
+/* Set the handler of the signals that request an end, unless the caller had them ignored. */
+static void handle_end_signals(const sigset_t *waited_for, void (*handler)(int number))
+{
+    const struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+
+    for (size_t i = 0; i < N_END_SIGNALS; i++) {
+        if (sigismember(waited_for, end_signals[i]))
+            sigaction(end_signals[i], &action, NULL);
+    }
+}
+
 /* Start a keeper in a session of its own and wait until its server is ready. */
 static int run_in_background(struct fs_session *session, struct links *links,
                              const sigset_t *signals)
@@ -397,13 +418,18 @@ static int run_in_background(struct fs_session *session, struct links *links,
         close(ready[0]);
         return fail("cannot start the daemon");
     }
+    keeper_of_caller = keeper;
+    handle_end_signals(signals, end_with_keeper);
     sigprocmask(SIG_SETMASK, &session->signals, NULL);
     /* The pipe ends when both processes have left the terminal, or have died. */
     while (read(ready[0], &byte, 1) == 1)
         n_ready++;
     close(ready[0]);
-    if (n_ready == 1)
+    if (n_ready == 1) {
+        /* A process that dies by a signal has mounted nothing. */
+        handle_end_signals(signals, SIG_IGN);
         return EX_OK;
+    }
     /* The server has printed the reason. The keeper ends once it has removed the mount. */
     if (waitpid(keeper, &end, 0) != keeper || !WIFEXITED(end) || WEXITSTATUS(end) == EX_OK)
         return EX_OSERR;
