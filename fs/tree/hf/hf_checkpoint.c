@@ -24,23 +24,18 @@ static const char *main_dtype(const struct fs_tree *tree)
         uint32_t id;
         const char *name;
     } dtypes[] = {{DEQUANT_F32, "float32"}, {DEQUANT_F16, "float16"}, {DEQUANT_BF16, "bfloat16"}};
-    const struct gguf_model *model = tree->model;
-    const char *name = dtypes[0].name;
-    double most = 0;
+    double n_elements[sizeof dtypes / sizeof *dtypes] = {0};
+    size_t most = 0;
 
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
-        double n_elements = 0;
-
-        for (uint64_t j = 0; j < model->n_tensors; j++) {
-            if (fs_dtype_of(tree, &model->tensors[j])->id == dtypes[i].id)
-                n_elements += (double)model->tensors[j].n_elements;
+        for (uint64_t j = 0; j < tree->model->n_tensors; j++) {
+            if (fs_dtype_of(tree, &tree->model->tensors[j])->id == dtypes[i].id)
+                n_elements[i] += (double)tree->model->tensors[j].n_elements;
         }
-        if (n_elements > most) {
-            most = n_elements;
-            name = dtypes[i].name;
-        }
+        if (n_elements[i] > n_elements[most])
+            most = i;
     }
-    return name;
+    return dtypes[most].name;
 }
 
 static const struct dequant_type *dtype_of(const struct fs_tree *tree,
@@ -49,14 +44,14 @@ static const struct dequant_type *dtype_of(const struct fs_tree *tree,
     return tensor->tensor ? fs_dtype_of(tree, tensor->tensor) : dequant_type_by_id(DEQUANT_F32);
 }
 
-static void write_config(const struct fs_tree *tree, struct fs_sink *sink, char problem[256])
+/* Write config.json, and return the writer's state, for its problem. */
+static struct fs_hf_config write_config(const struct fs_tree *tree, struct fs_sink *sink)
 {
     struct fs_hf_config config = {
         .hf = &tree->facts->hf->hf, .factors = &tree->facts->hf->factors, .sink = sink};
 
     fs_hf_write_config(&config, tree->facts->hf->row, main_dtype(tree));
-    if (problem)
-        memcpy(problem, config.problem, sizeof config.problem);
+    return config;
 }
 
 /* ---- the plan ---- */
@@ -136,7 +131,7 @@ static int plan(const struct fs_tree *tree, uint64_t shard_bytes)
     struct fs_hf_checkpoint *checkpoint = tree->facts->hf;
     struct fs_hf_lines *obstacles = &checkpoint->obstacles;
     struct fs_sink sink = fs_sink_that_counts();
-    char problem[256];
+    struct fs_hf_config config;
     int result = fs_hf_model_make(tree->model, &checkpoint->hf);
 
     if (result < 0)
@@ -165,12 +160,12 @@ static int plan(const struct fs_tree *tree, uint64_t shard_bytes)
     if (result < 0)
         return result;
     result = fs_hf_factors_read(&checkpoint->hf, &checkpoint->factors);
-    write_config(tree, &sink, problem);
+    config = write_config(tree, &sink);
     /* Tensor data may be missing still: config.json has its size now, and its text later. */
     if (result < 0)
         checkpoint->config_bytes = sink.position + fs_hf_factors_text_bytes(&checkpoint->factors);
-    if (problem[0] != '\0')
-        fs_hf_add_line(obstacles, "The model does not fit: %s.\n", problem);
+    if (config.problem[0] != '\0')
+        fs_hf_add_line(obstacles, "The model does not fit: %s.\n", config.problem);
     return obstacles->error;
 }
 
@@ -235,7 +230,7 @@ void fs_hf_config_write(const struct fs_tree *tree, const void *subject, struct 
 
     (void)subject;
     if (result == 0)
-        write_config(tree, sink, NULL);
+        write_config(tree, sink);
     else if (!fs_sink_only_counts(sink))
         fs_sink_fail(sink, result);
     while (sink->position < tree->facts->hf->config_bytes)

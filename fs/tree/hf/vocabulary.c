@@ -82,20 +82,16 @@ static const struct gguf_array *find_array(const struct fs_vocabulary *vocabular
     return value && value->type == GGUF_ARRAY ? &value->array : NULL;
 }
 
-static const struct gguf_array *find_numbers(const struct fs_vocabulary *vocabulary,
-                                             const char *name)
+/* Return the array of a key if its elements are strings, or all of one size. */
+static const struct gguf_array *find_list(const struct fs_vocabulary *vocabulary, const char *name,
+                                          bool of_strings)
 {
     const struct gguf_array *array = find_array(vocabulary, name);
 
-    return array && gguf_value_type_bytes(array->element_type) > 0 ? array : NULL;
-}
-
-static const struct gguf_array *find_strings(const struct fs_vocabulary *vocabulary,
-                                             const char *name)
-{
-    const struct gguf_array *array = find_array(vocabulary, name);
-
-    return array && array->element_type == GGUF_STRING ? array : NULL;
+    return array && (of_strings ? array->element_type == GGUF_STRING
+                                : gguf_value_type_bytes(array->element_type) > 0)
+               ? array
+               : NULL;
 }
 
 static bool is_true(const struct fs_vocabulary *vocabulary, const char *name, bool otherwise)
@@ -207,10 +203,10 @@ static void read_keys(struct fs_vocabulary *vocabulary)
 {
     enum gguf_pretokenizer_origin origin;
 
-    vocabulary->tokens = find_strings(vocabulary, KEY "tokens");
-    vocabulary->merges = find_strings(vocabulary, KEY "merges");
-    vocabulary->token_types = find_numbers(vocabulary, KEY "token_type");
-    vocabulary->scores = find_numbers(vocabulary, KEY "scores");
+    vocabulary->tokens = find_list(vocabulary, KEY "tokens", true);
+    vocabulary->merges = find_list(vocabulary, KEY "merges", true);
+    vocabulary->token_types = find_list(vocabulary, KEY "token_type", false);
+    vocabulary->scores = find_list(vocabulary, KEY "scores", false);
     vocabulary->obstacle = find_kind(vocabulary);
     if (vocabulary->obstacle)
         return;
