@@ -3,7 +3,6 @@
 #include "fs/mount/inodes.h"
 #include "fs/mount/mountpoint.h"
 #include "fs/mount/set_requests.h"
-#include "fs/tree/attributes.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -274,22 +273,13 @@ static void on_readdirplus(fuse_req_t request, fuse_ino_t inode, size_t size, of
 }
 
 /* Reply with what the sink has, or with its size if the caller has no room yet. */
-static void reply_attribute(fuse_req_t request, const struct fs_sink *sink, size_t room)
-{
-    if (room == 0)
-        fuse_reply_xattr(request, (size_t)sink->position);
-    else if (room < sink->position || sink->position > sink->to)
-        fuse_reply_err(request, ERANGE);
-    else
-        fuse_reply_buf(request, sink->out, (size_t)sink->position);
-}
 
 static void write_number(struct fs_sink *sink, const char *name, uint64_t number)
 {
     fs_sink_print(sink, "%s %" PRIu64 "\n", name, number);
 }
 
-/* Write the value of FS_STATUS_ATTRIBUTE, which is shorter than FS_ATTRIBUTES_BYTES. */
+/* Write the value of FS_STATUS_ATTRIBUTE. */
 static void write_mount_status(const struct fs_server *server, struct fs_sink *sink)
 {
     const struct fs_activity *activity = server->activity;
@@ -318,55 +308,32 @@ static void write_mount_status(const struct fs_server *server, struct fs_sink *s
 #endif
 }
 
-/* Enter the tree of a node that attributes are of, or reply that it has none. */
-static bool enter_for_attributes(fuse_req_t request, fuse_ino_t inode, int no_attributes,
-                                 struct fs_shown **shown)
-{
-    struct fs_server *server = fs_server_of(request);
-    const int result =
-        fs_is_set_entry(server, inode) ? -no_attributes : fs_enter(server, inode, shown);
-
-    if (result < 0)
-        fuse_reply_err(request, -result);
-    return result == 0;
-}
-
 static void on_getxattr(fuse_req_t request, fuse_ino_t inode, const char *name, size_t room)
 {
-    char value[FS_ATTRIBUTES_BYTES];
+    char value[4096];
     struct fs_sink sink = {.to = sizeof value, .out = value};
-    struct fs_server *server = fs_server_of(request);
-    struct fs_shown *shown;
-    int result = 0;
 
-    if (inode == FUSE_ROOT_ID && strcmp(name, FS_STATUS_ATTRIBUTE) == 0) {
-        write_mount_status(server, &sink);
-    } else {
-        if (!enter_for_attributes(request, inode, ENODATA, &shown))
-            return;
-        result = fs_attribute_write(shown->tree, fs_node_of_inode(shown, inode), name, &sink);
-        fs_leave(server, shown);
+    if (inode != FUSE_ROOT_ID || strcmp(name, FS_STATUS_ATTRIBUTE) != 0) {
+        /* After EOPNOTSUPP, ls(1) does not ask about any other file. */
+        fuse_reply_err(request, gguf_text_starts_with(name, "user.") ? ENODATA : EOPNOTSUPP);
+        return;
     }
-    if (result < 0)
-        fuse_reply_err(request, -result);
+    write_mount_status(fs_server_of(request), &sink);
+    if (room == 0)
+        fuse_reply_xattr(request, (size_t)sink.position);
+    else if (room < sink.position)
+        fuse_reply_err(request, ERANGE);
     else
-        reply_attribute(request, &sink, room);
+        fuse_reply_buf(request, value, (size_t)sink.position);
 }
 
 static void on_listxattr(fuse_req_t request, fuse_ino_t inode, size_t room)
 {
-    char names[FS_ATTRIBUTES_BYTES];
-    struct fs_sink sink = {.to = sizeof names, .out = names};
-    struct fs_server *server = fs_server_of(request);
-    struct fs_shown *shown;
-
-    if (fs_is_set_entry(server, inode)) {
-        reply_attribute(request, &sink, room);
-    } else if (enter_for_attributes(request, inode, ENODATA, &shown)) {
-        fs_attributes_list(shown->tree, fs_node_of_inode(shown, inode), &sink);
-        fs_leave(server, shown);
-        reply_attribute(request, &sink, room);
-    }
+    (void)inode;
+    if (room == 0)
+        fuse_reply_xattr(request, 0);
+    else
+        fuse_reply_buf(request, NULL, 0);
 }
 
 static void on_statfs(fuse_req_t request, fuse_ino_t inode)

@@ -117,8 +117,6 @@ static int find_facts(struct whole *made, const struct fs_tree_options *options,
     facts->statistics = fs_statistics_cache_make(model);
     result = facts->statistics ? gguf_find_orig_shapes(model, &facts->shapes, report) : -ENOMEM;
     if (result == 0)
-        result = fs_tensor_pairs_make(model, &facts->pairs);
-    if (result == 0)
         result = fs_vocabulary_make(model, &facts->vocabulary);
     if (result == 0 && (options->split.limit_bytes > 0 || options->split.count > 0))
         result = plan_split(facts, &options->split, report);
@@ -181,7 +179,6 @@ void fs_tree_free(struct fs_tree *tree)
     fs_vocabulary_free(facts->vocabulary);
     fs_extras_free(facts->extras, facts->n_extras);
     free(facts->shapes);
-    free(facts->pairs);
     fs_hf_free(facts->hf);
     gguf_translation_end(&facts->translation);
     gguf_close(facts->joined);

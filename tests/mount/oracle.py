@@ -150,21 +150,6 @@ def room_of(model, tensor):
     return min(ends, default=len(model.data)) - tensor.offset
 
 
-def lora_of(model, tensor):
-    """What a factor of a low-rank adapter changes, if the other one fits."""
-    for a, b in (b".lora_a", b".lora_b"), (b".lora_A.weight", b".lora_B.weight"), \
-            (b".lora_down.weight", b".lora_up.weight"):
-        for mine, other, factor in (a, b, "A"), (b, a, "B"):
-            base = tensor.name[:-len(mine)]
-            pair = next((t for t in model.tensors if t.name == base + other), None)
-            if base and tensor.name.endswith(mine) and pair:
-                first, second = (tensor, pair) if factor == "A" else (pair, tensor)
-                rank = (list(second.ne) + [1])[0]
-                if rank and rank in (list(first.ne) + [1, 1])[:2]:
-                    return [("lora", [("target", text_of(base)), ("factor", factor), ("rank", rank)])]
-    return []
-
-
 def info_of(model, tensor):
     return [("name", text_of(tensor.name)),
             ("path", text_of(b"tensors/" + file_name(tensor.name))), ("type", tensor.type_name),
@@ -174,7 +159,7 @@ def info_of(model, tensor):
             ("block_size", tensor.block_size), ("type_size", tensor.type_size),
             ("n_bytes", tensor.n_bytes),
             *([("max_bytes", room_of(model, tensor))] if not tensor.type_name else []),
-            *lora_of(model, tensor), ("file", text_of(os.path.basename(model.path))), ("offset", tensor.offset)]
+            ("file", text_of(os.path.basename(model.path))), ("offset", tensor.offset)]
 
 
 KINDS_WITHOUT_PARAMETERS = "vocabulary without a model", "importance matrix", "control vector"

@@ -4,7 +4,6 @@
 #include "fs/tree/data/statistics.h"
 #include "fs/tree/facts/export.h"
 #include "fs/tree/facts/split.h"
-#include "fs/tree/facts/tensor_pairs.h"
 #include "gguf/model.h"
 #include "gguf/orig_shapes.h"
 #include "gguf/translate/translate.h"
@@ -54,9 +53,8 @@ struct fs_facts {
     struct fs_part parts[FS_N_PARTS];
     struct fs_shard *shards; /* the files in split/ */
     uint32_t n_shards;
-    struct gguf_shape *shapes;     /* by tensor, if they differ from `ne`; NULL if none does */
-    struct fs_tensor_pairs *pairs; /* tensors that belong together; NULL if none do */
-    struct fs_hf_checkpoint *hf;   /* hf/, or the reasons why it is missing */
+    struct gguf_shape *shapes;   /* by tensor, if they differ from `ne`; NULL if none does */
+    struct fs_hf_checkpoint *hf; /* hf/, or the reasons why it is missing */
     enum fs_dtype dtype;
     struct fs_vocabulary *vocabulary;
     struct fs_findings findings;

@@ -207,26 +207,24 @@ static void write_pooling(const struct fs_summary *summary, const char *label)
     fs_summary_part(summary, "\n", NULL);
 }
 
-/* ---- lines about pairs of tensors ---- */
+/* ---- lines about tensors ---- */
 
-/* The least and the greatest rank of a low-rank adapter's pairs of factors. */
+/* The least and the greatest rank of a low-rank adapter: the width of its second factors. */
 static void write_rank(const struct fs_summary *summary, const char *label)
 {
-    const struct fs_tree *tree = summary->tree;
+    static const char *const suffixes[] = {".lora_b", ".lora_B.weight", ".lora_up.weight"};
+    const struct gguf_model *model = summary->tree->model;
     uint64_t least = UINT64_MAX, greatest = 0;
 
-    for (uint64_t i = 0; i < tree->model->n_tensors; i++) {
-        const struct gguf_tensor *tensor = &tree->model->tensors[i];
-        const struct fs_half half = fs_half_of(tensor);
-        const struct gguf_tensor *other = fs_other_half(tree->facts->pairs, tensor);
-        uint64_t rank;
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
+        const uint64_t rank = model->tensors[i].ne[0];
 
-        if (half.kind != FS_LORA_PAIR || half.is_second || !other)
-            continue;
-        rank = fs_lora_rank(tensor, other);
-        if (rank > 0 && rank < least)
-            least = rank;
-        greatest = rank > greatest ? rank : greatest;
+        for (size_t j = 0; j < sizeof suffixes / sizeof *suffixes; j++) {
+            if (rank == 0 || !gguf_string_ends_with(model->tensors[i].name, suffixes[j]))
+                continue;
+            least = rank < least ? rank : least;
+            greatest = rank > greatest ? rank : greatest;
+        }
     }
     if (greatest == 0)
         return;
@@ -239,42 +237,19 @@ static void write_rank(const struct fs_summary *summary, const char *label)
     fs_summary_part(summary, "\n", NULL);
 }
 
-/* Return true if both halves can be decoded, and there are as many sums for each count. */
-static bool importance_fits(const struct gguf_tensor *sums, const struct gguf_tensor *counts)
+/* The number of tensors with sums in an importance matrix. */
+static void write_covered(const struct fs_summary *summary, const char *label)
 {
-    return sums->type && dequant_is_decodable(sums->type) && counts->type &&
-           dequant_is_decodable(counts->type) && counts->n_elements > 0 &&
-           sums->n_elements % counts->n_elements == 0;
-}
+    const struct gguf_model *model = summary->tree->model;
+    uint64_t n = 0;
 
-static void write_importance(const struct fs_summary *summary, const char *label)
-{
-    const struct fs_tree *tree = summary->tree;
-    uint64_t n_covered = 0, n_wrong = 0;
-
-    for (uint64_t i = 0; i < tree->model->n_tensors; i++) {
-        const struct gguf_tensor *tensor = &tree->model->tensors[i];
-        const struct fs_half half = fs_half_of(tensor);
-        const struct gguf_tensor *other = fs_other_half(tree->facts->pairs, tensor);
-
-        if (half.kind != FS_IMPORTANCE_PAIR || (half.is_second && other))
-            continue;
-        if (other && importance_fits(tensor, other))
-            n_covered++;
-        else
-            n_wrong++;
-    }
-    if (n_covered + n_wrong == 0)
+    for (uint64_t i = 0; i < model->n_tensors; i++)
+        n += gguf_string_ends_with(model->tensors[i].name, ".in_sum2");
+    if (n == 0)
         return;
     fs_summary_label(summary, label, "n_covered");
-    fs_sink_unsigned(summary->sink, n_covered);
-    fs_summary_part(summary, n_covered == 1 ? " tensor" : " tensors", NULL);
-    if (summary->is_json || n_wrong > 0) {
-        fs_summary_part(summary, "; sums and counts of ", "n_not_fitting");
-        fs_sink_unsigned(summary->sink, n_wrong);
-        fs_summary_part(summary, " are not complete or do not fit", NULL);
-    }
-    fs_summary_part(summary, "\n", NULL);
+    fs_sink_unsigned(summary->sink, n);
+    fs_summary_part(summary, n == 1 ? " tensor\n" : " tensors\n", NULL);
 }
 
 /* ---- all lines ---- */
@@ -338,7 +313,7 @@ static const struct {
     {"datasets", "imatrix.datasets", NULL},
     {"chunks", "imatrix.chunk_count", NULL},
     {"chunk size", "imatrix.chunk_size", NULL},
-    {"covers", NULL, write_importance},
+    {"covers", NULL, write_covered},
     {"imatrix", "quantize.imatrix.file", NULL},
     {"imatrix text", "quantize.imatrix.dataset", NULL},
     {"vocabulary", NULL, write_vocabulary},

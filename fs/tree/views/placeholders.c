@@ -155,8 +155,3 @@ const struct fs_placeholder fs_placeholders[FS_N_PLACEHOLDERS] = {
     {"<shard>", &shards, .write = write_shard},
     {"<weights>", &weights, .write = write_weights}, /* a file of weights in hf/ */
 };
-
-bool fs_path_is_of_tensor(const struct fs_table *table, const char *path_template)
-{
-    return fs_path_subjects(table, path_template) == &tensors;
-}

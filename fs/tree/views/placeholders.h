@@ -12,6 +12,3 @@ extern const struct fs_placeholder fs_placeholders[FS_N_PLACEHOLDERS];
 
 /* All kinds of subjects, NULL-terminated; nodes are added in this order. */
 extern const struct fs_subjects *const fs_subjects[];
-
-/* Return true if the template gives a path for each tensor. */
-bool fs_path_is_of_tensor(const struct fs_table *table, const char *path_template);

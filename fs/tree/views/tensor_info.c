@@ -57,28 +57,6 @@ static void write_sizes(struct fs_sink *sink, const struct gguf_tensor *tensor)
     }
 }
 
-/* The target and the rank of a low-rank adapter's factor, unless the other factor is missing. */
-static void write_lora(const struct fs_tree *tree, const struct gguf_tensor *tensor,
-                       struct fs_sink *sink)
-{
-    const struct fs_half half = fs_half_of(tensor);
-    const struct gguf_tensor *other = fs_other_half(tree->facts->pairs, tensor);
-    uint64_t rank;
-
-    if (half.kind != FS_LORA_PAIR || !other)
-        return;
-    rank = half.is_second ? fs_lora_rank(other, tensor) : fs_lora_rank(tensor, other);
-    if (rank == 0)
-        return;
-    fs_json_member(sink, "lora", false);
-    fs_sink_literal(sink, "{");
-    fs_json_member(sink, "target", true);
-    fs_json_string(sink, half.base);
-    fs_json_text_member(sink, "factor", half.is_second ? "B" : "A");
-    fs_json_count(sink, "rank", rank);
-    fs_sink_literal(sink, "}");
-}
-
 static void write_pieces(const struct fs_tree *tree, const struct gguf_tensor *tensor,
                          struct fs_sink *sink)
 {
@@ -116,7 +94,6 @@ static void write_info(const struct fs_tree *tree, const struct gguf_tensor *ten
     fs_json_integers(sink, tensor->ne, tensor->n_dims);
     fs_json_count(sink, "n_elements", tensor->n_elements);
     write_sizes(sink, tensor);
-    write_lora(tree, tensor, sink);
     write_pieces(tree, tensor, sink);
     fs_sink_literal(sink, "}");
 }

@@ -163,15 +163,16 @@ class TestMounted(RangeTestCase):
         super().setUp()
         self.model = self.write("model.llamafile", appended(PROGRAM, *self.members))
 
-    def test_attributes(self):
+    def test_place(self):
         self.mount(self.model)
         folder = os.path.join(self.mountpoint, "tensors", "output.weight")
         with open(os.path.join(folder, "raw"), "rb") as file:
             raw = file.read()
-        offset = int(os.getxattr(folder, "user.ggufs.offset"))
-        self.assertEqual(b"model.llamafile", os.getxattr(folder, "user.ggufs.file"))
+        with open(os.path.join(folder, "info"), "rb") as file:
+            info = json.load(file)
+        self.assertEqual("model.llamafile", info["file"])
         with open(self.model, "rb") as file:
-            file.seek(offset)
+            file.seek(info["offset"])
             self.assertEqual(raw, file.read(len(raw)))
 
     def test_summary(self):

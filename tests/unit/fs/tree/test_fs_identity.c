@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fs/tree/attributes.h"
 #include "gguf/edits.h"
 #include "tests/unit/fs/tree_file.h"
 #include "tests/unit/gguf/model_file.h"
@@ -108,43 +107,4 @@ Test(fs_identity, another_file_changes_it)
     cr_expect_neq(at_times, identity_with(first, NULL, NULL));
     close(first);
     close(other_name);
-}
-
-/* ---- attributes ---- */
-
-Test(fs_identity, attributes_of_files_and_folders_of_tensors)
-{
-    static const char names[] =
-        "user.ggufs.type\0user.ggufs.shape\0user.ggufs.file\0user.ggufs.offset";
-    struct gguf_model *model = model_file_rich_model(2);
-    struct fs_tree *tree = tree_file_make_tree(model);
-    const fs_node_index raw = tree_file_find(tree, "tensors/token_embd.weight/raw");
-    const fs_node_index with[] = {raw, tree->nodes.list[raw].parent};
-    const fs_node_index without[] = {FS_ROOT, tree_file_find(tree, "tensors"),
-                                     tree_file_find(tree, "metadata.json")};
-    char out[200];
-
-    for (size_t i = 0; i < COUNT(with); i++) {
-        struct fs_sink sink = {.to = sizeof out, .out = out};
-
-        fs_attributes_list(tree, with[i], &sink);
-        cr_assert_eq(sink.position, sizeof names);
-        cr_expect_arr_eq(out, names, sizeof names);
-        sink.position = 0;
-        cr_expect_eq(fs_attribute_write(tree, with[i], "user.ggufs.nothing", &sink), -ENODATA);
-        cr_expect_eq(fs_attribute_write(tree, with[i], "security.x", &sink), -EOPNOTSUPP);
-        cr_expect_eq(sink.position, 0u);
-        cr_expect_eq(fs_attribute_write(tree, with[i], "user.ggufs.type", &sink), 0);
-        cr_expect_gt(sink.position, 0u);
-    }
-    for (size_t i = 0; i < COUNT(without); i++) {
-        struct fs_sink sink = {.to = sizeof out, .out = out};
-
-        fs_attributes_list(tree, without[i], &sink);
-        cr_expect_eq(fs_attribute_write(tree, without[i], "user.ggufs.type", &sink), -ENODATA);
-        cr_expect_eq(sink.position, 0u);
-    }
-    fs_tree_free(tree);
-    gguf_close(model);
-    fs_tree_free(NULL); /* does nothing */
 }
