@@ -10,8 +10,6 @@ PREFIX  ?= /usr/local
 BINDIR  ?= $(PREFIX)/bin
 LIBDIR  ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
-# mount(8) finds mount.ggufs in /sbin only, which is /usr/sbin on systems with a merged /usr.
-SBINDIR ?= $(if $(filter /usr/local,$(PREFIX)),/sbin,$(PREFIX)/sbin)
 MANDIR  ?= $(PREFIX)/share/man
 BASHDIR ?= $(PREFIX)/share/bash-completion/completions
 ZSHDIR  ?= $(PREFIX)/share/zsh/site-functions
@@ -414,9 +412,6 @@ install: all
 	install -D -m 644 ggufs.3 "$(DESTDIR)$(MANDIR)/man3/ggufs.3"
 	install -D -m 644 ggufs.5 "$(DESTDIR)$(MANDIR)/man5/ggufs.5"
 	install -D -m 644 ggufs-admin.7 "$(DESTDIR)$(MANDIR)/man7/ggufs-admin.7"
-	install -d "$(DESTDIR)$(SBINDIR)" "$(DESTDIR)$(MANDIR)/man8"
-	ln -sf $(BINDIR)/ggufs "$(DESTDIR)$(SBINDIR)/mount.ggufs"
-	echo .so man7/ggufs-admin.7 >"$(DESTDIR)$(MANDIR)/man8/mount.ggufs.8"
 	install -d "$(DESTDIR)$(UNITDIR)" "$(DESTDIR)$(DOCDIR)/systemd"
 	sed 's|=/usr/bin/ggufs|=$(BINDIR)/ggufs|' 'contrib/systemd/ggufs@.service' >"$(DESTDIR)$(UNITDIR)/ggufs@.service"
 	chmod 644 "$(DESTDIR)$(UNITDIR)/ggufs@.service"
@@ -427,7 +422,7 @@ uninstall:
 	    rm -f "$(DESTDIR)$(BINDIR)/$$name" "$(DESTDIR)$(MANDIR)/man1/$$name.1" \
 	        "$(DESTDIR)$(BASHDIR)/$$name" "$(DESTDIR)$(ZSHDIR)/_$$name"; \
 	done
-	rm -f "$(DESTDIR)$(MANDIR)/man5/ggufs.5" "$(DESTDIR)$(MANDIR)/man7/ggufs-admin.7" "$(DESTDIR)$(MANDIR)/man8/mount.ggufs.8" "$(DESTDIR)$(SBINDIR)/mount.ggufs"
+	rm -f "$(DESTDIR)$(MANDIR)/man5/ggufs.5" "$(DESTDIR)$(MANDIR)/man7/ggufs-admin.7"
 	rm -f "$(DESTDIR)$(LIBDIR)/libggufs.so" "$(DESTDIR)$(LIBDIR)/$(LIBRARY_NAME)" "$(DESTDIR)$(LIBDIR)/libggufs.so.$(VERSION)" \
 	    "$(DESTDIR)$(LIBDIR)/libggufs.a" "$(DESTDIR)$(LIBDIR)/pkgconfig/ggufs.pc" "$(DESTDIR)$(INCLUDEDIR)/ggufs.h" "$(DESTDIR)$(MANDIR)/man3/ggufs.3"
 	rm -f "$(DESTDIR)$(UNITDIR)/ggufs@.service"

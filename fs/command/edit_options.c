@@ -8,54 +8,34 @@
 
 #include <string.h>
 
-/* Print why an edit was refused, and the remedy if a comma may have cut the value. */
-static int refuse_edit(const struct gguf_option_use *use, const struct gguf_report *report)
+int fs_take_edit(void *target, const struct gguf_option_use *use)
 {
-    const bool is_cut = use->has_successor && use->option->names[0] != '-';
-
-    fs_print_error("%s: %s%s", use->shown, report->first_error.message,
-                   is_cut
-                       ? " (a comma ends the value: write it as \\, or use --set, which needs no "
-                         "escaping)"
-                       : "");
-    return report->first_error.code;
-}
-
-int fs_take_set(void *target, const struct gguf_option_use *use)
-{
-    struct fs_options *options = target;
-    const bool is_word = use->option->names[0] == '-';
-    struct gguf_report report = {0};
-    const int result = is_word ? fs_edit_set(use->value, &options->edits, &report)
-                               : gguf_edits_set(&options->edits, use->value, &report);
-
-    return result < 0 ? refuse_edit(use, &report) : 0;
-}
-
-int fs_take_unset(void *target, const struct gguf_option_use *use)
-{
-    struct fs_options *options = target;
-    struct gguf_report report = {0};
-
-    if (gguf_edits_unset(&options->edits, use->value, &report) == 0)
-        return 0;
-    return refuse_edit(use, &report);
-}
-
-int fs_take_step(void *target, const struct gguf_option_use *use)
-{
-    struct fs_options *options = target;
+    struct gguf_edits *edits = &((struct fs_options *)target)->edits;
+    const char *option = use->option->names, *name = option + strspn(option, "-");
     struct gguf_report report = {0};
     struct gguf_buffer text = {0};
-    int result = 0;
+    int result;
 
-    if (*use->value == '@' && strcmp(use->option->names, "--experts") == 0)
-        result = fs_file_read(use->value + 1, &text, &report);
-    if (result == 0)
-        result = gguf_surgery_add(&options->edits.surgery, use->option->names,
-                                  text.bytes ? text.bytes : use->value, &report);
+    if (strcmp(name, "set") == 0)
+        result = name > option ? fs_edit_set(use->value, edits, &report)
+                               : gguf_edits_set(edits, use->value, &report);
+    else if (strcmp(name, "unset") == 0)
+        result = gguf_edits_unset(edits, use->value, &report);
+    else if (strcmp(name, "edits") == 0)
+        result = fs_edit_file_read(use->value, edits, &report);
+    else if (*use->value != '@' || strcmp(name, "experts") != 0)
+        result = gguf_surgery_add(&edits->surgery, option, use->value, &report);
+    else if ((result = fs_file_read(use->value + 1, &text, &report)) == 0)
+        result = gguf_surgery_add(&edits->surgery, option, text.bytes ? text.bytes : use->value,
+                                  &report);
     gguf_buffer_free(&text);
-    return result < 0 ? refuse_edit(use, &report) : 0;
+    if (result < 0)
+        fs_print_error("%s: %s%s", use->shown, report.first_error.message,
+                       use->has_successor && name == option
+                           ? " (a comma ends the value: write it as \\, or use --set, which needs "
+                             "no escaping)"
+                           : "");
+    return result;
 }
 
 bool fs_is_list(const char *word)
@@ -73,7 +53,7 @@ bool fs_is_list(const char *word)
 int fs_take_layers(void *target, const struct gguf_option_use *use)
 {
     if (use->value)
-        return fs_take_step(target, use);
+        return fs_take_edit(target, use);
     ((struct fs_options *)target)->layers = true;
     return 0;
 }
@@ -102,14 +82,4 @@ int fs_take_shards(void *target, const struct gguf_option_use *use)
         return 0;
     as.option = use->value[strspn(use->value, "0123456789")] == '\0' ? &number : &size;
     return gguf_option_set(&fs_command_line, target, &as);
-}
-
-int fs_take_edits(void *target, const struct gguf_option_use *use)
-{
-    struct fs_options *options = target;
-    struct gguf_report report = {0};
-
-    if (fs_edit_file_read(use->value, &options->edits, &report) == 0)
-        return 0;
-    return refuse_edit(use, &report);
 }

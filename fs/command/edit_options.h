@@ -3,12 +3,8 @@
 
 #include "gguf/support/option_rows.h"
 
-int fs_take_set(void *options, const struct gguf_option_use *use);
-int fs_take_unset(void *options, const struct gguf_option_use *use);
-int fs_take_edits(void *options, const struct gguf_option_use *use);
-
-/* An option of gguf_surgery_add(). */
-int fs_take_step(void *options, const struct gguf_option_use *use);
+/* --set, --unset, --edits, the same without dashes, and the options of gguf_surgery_add(). */
+int fs_take_edit(void *options, const struct gguf_option_use *use);
 /* --layers, which --info takes without a value. */
 int fs_take_layers(void *options, const struct gguf_option_use *use);
 int fs_take_shards(void *options, const struct gguf_option_use *use);

@@ -4,7 +4,6 @@
 #include "dequant/kernels.h"
 #include "fs/command/command_line.h"
 #include "fs/command/commands.h"
-#include "fs/command/mount_helper.h"
 #include "gguf/faults.h"
 #include "gguf/support/exit_status.h"
 #include "gguf/support/option_rows.h"
@@ -67,7 +66,6 @@ static int choose_kernels(void)
 
 int main(int argc, char **argv)
 {
-    const bool is_helper = fs_is_mount_helper(argc > 0 ? argv[0] : NULL);
     struct fs_options options;
     int status = EX_USAGE;
     int result;
@@ -80,14 +78,13 @@ int main(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN); /* beyond the limit of a file's size, write() fails with EFBIG */
     if (fs_is_completion(argc, argv))
         return fs_complete(argc, argv);
-    result = is_helper ? fs_mount_helper_parse(argc, argv, &options)
-                       : fs_options_parse(argc, argv, &options);
+    result = fs_options_parse(argc, argv, &options);
     if (result == 0)
-        status = options.is_trial ? EX_OK : commands[options.command](&options);
+        status = commands[options.command](&options);
     if (result == 0 && status != EX_IOERR) /* EX_IOERR has been reported */
         status = gguf_finish_stdout("ggufs", status);
     else if (result < 0 && result != -EINVAL)
         status = gguf_exit_status(result);
     fs_options_free(&options);
-    return is_helper ? fs_mount_helper_status(status) : status;
+    return status;
 }

@@ -60,7 +60,6 @@ struct fs_options {
     bool force;                   /* with FS_EXTRACT: replace files that differ */
 
     struct fs_mount_options mount;
-    bool is_trial; /* of mount(8): stop after parsing */
     /*
      * Hash of all options that may change the contents of the tree, that is all but options of the
      * mount; 0 without any.

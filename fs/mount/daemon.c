@@ -442,7 +442,6 @@ int fs_daemon_run(struct fs_session *session)
     sigset_t signals;
     int status;
 
-    prctl(PR_SET_NAME, "ggufs"); /* in mount.ggufs as well: signals by name reach all mounts */
     block_signals(&signals, &session->signals);
     if (links.null < 0)
         return fail("/dev/null");

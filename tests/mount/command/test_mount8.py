@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""mount(8), fstab(5) and automounters: mount -t ggufs, the options they pass, autofs triggers."""
+"""mount(8), fstab(5) and automounters: mount -t fuse.ggufs, the options they pass, autofs triggers."""
 
 import ctypes
 import fcntl
@@ -16,9 +16,7 @@ from gguf_file import F32, GgufFile
 setUpModule = mounting.require_fuse
 
 # sysexits.h
-EX_OK, EX_USAGE = 0, 64
-# mount(8), EXIT STATUS
-WRONG_CALL, SYSTEM_ERROR, MOUNT_FAILURE = 1, 2, 32
+EX_OK = 0
 NOBODY = 65534
 
 
@@ -27,100 +25,11 @@ class Mount8TestCase(mounting.MountTestCase):
         super().setUp()
         built = GgufFile().tensor(b"t", [4], F32, b"0123456789abcdef")
         self.model = built.write(self.path("model.gguf"))
-        self.helper = self.path("mount.ggufs")
-        os.symlink(mounting.BINARY, self.helper)
         self.o = ",".join(["ro", *mounting.MOUNT_OPTIONS[1:]])
-
-    def run_helper(self, *arguments):
-        done = subprocess.run([self.helper, *arguments], stdin=subprocess.DEVNULL, capture_output=True,
-                              timeout=mounting.DEADLINE, check=False, text=True)
-        return mounting.Result(done.returncode, done.stdout, done.stderr)
 
     def assert_serves(self, mountpoint=None):
         with open(os.path.join(mountpoint or self.mountpoint, "tensors/t/raw"), "rb") as file:
             self.assertEqual(b"0123456789abcdef", file.read())
-
-
-class TestHelper(Mount8TestCase):
-    """The calling convention: mount.ggufs MODEL MOUNTPOINT [-fnsv] [-N namespace] [-o ...] [-t type]."""
-
-    def test_as_mount_calls_it(self):
-        result = self.run_helper(self.model, self.mountpoint, "-s", "-n", "-v", "-o",
-                                 f"{self.o},relatime,user,nofail,_netdev,uid=3", "-t", "ggufs")
-        self.assertEqual((EX_OK, "", ""), (result.status, result.out, result.err))
-        self.assert_serves()
-        fs_type, source, options = mounting.mount_entry(self.mountpoint)
-        self.assertEqual(("fuse.ggufs", os.fsencode(self.model)), (fs_type, source))
-        self.assertIn(b"ro", options.split(b","))
-        self.assertEqual(3, os.stat(self.mountpoint).st_uid)
-
-    def test_several_options(self):
-        """All -o count, as for mount(8)."""
-        result = self.run_helper(self.model, self.mountpoint, "-o", self.o, "-o", "uid=3", "-o", "gid=4", "-o", "umask=027")
-        self.assertEqual((EX_OK, "", ""), (result.status, result.out, result.err))
-        status = os.stat(self.mountpoint)
-        self.assertEqual((3, 4, 0o40550), (status.st_uid, status.st_gid, status.st_mode))
-
-    def test_process_names(self):
-        """`pkill -HUP -x ggufs`, as after logrotate(8), reaches mounts of mount(8), too."""
-        self.assertEqual(EX_OK, self.run_helper(self.model, self.mountpoint, "-o", self.o).status)
-        for pid in self.processes_of(self.mountpoint):
-            with open(f"/proc/{pid}/comm", encoding="ascii") as file:
-                self.assertEqual("ggufs\n", file.read())
-
-    def test_trial(self):
-        result = self.run_helper(self.model, self.mountpoint, "-f", "-o", self.o)
-        self.assertEqual((EX_OK, "", ""), (result.status, result.out, result.err))
-        self.assertIsNone(mounting.mount_entry(self.mountpoint))
-
-    def test_sloppy(self):
-        """-s ignores unknown options."""
-        words = [self.model, self.mountpoint, "-f", "-o", f"{self.o},frobnicate=1"]
-        result = self.run_helper(*words)
-        self.assert_status(WRONG_CALL, result)
-        self.assertIn("unknown option -o frobnicate=1", result.err)
-        self.assertEqual((EX_OK, ""), (self.run_helper(*words, "-s").status,
-                                       self.run_helper(*words, "-s").err))
-
-    def test_statuses(self):
-        missing = self.path("missing.gguf")
-        for status, words, *said in (
-                (WRONG_CALL, [self.model], "usage: mount.ggufs MODEL MOUNTPOINT"),
-                (WRONG_CALL, [self.model, self.mountpoint, "third"], "usage"),
-                (WRONG_CALL, [self.model, self.mountpoint, "-x"], "usage"),
-                (WRONG_CALL, [self.model, self.mountpoint, "-N", "/proc/1/ns/mnt"],
-                 "nsenter --mount=/proc/1/ns/mnt"),
-                (WRONG_CALL, [self.model, self.mountpoint, "-o", "uid=x"], "uid=x"),
-                (WRONG_CALL, ["/dev/loop7", self.mountpoint], "/dev/loop7", "ggufs -o offset=BYTES"),
-                (MOUNT_FAILURE, [missing, self.mountpoint, "-o", self.o], missing),
-                (MOUNT_FAILURE, [self.model, self.model, "-o", self.o], "not a directory")):
-            with self.subTest(words=words):
-                result = self.run_helper(*words)
-                self.assert_status(status, result)
-                self.assertEqual("", result.out)
-                for word in said:
-                    self.assertIn(word, result.err)
-                self.assertIsNone(mounting.mount_entry(self.mountpoint))
-
-    def test_a_broken_model_in_the_background(self):
-        """The status goes through all processes of the mount."""
-        broken = self.write("broken.gguf", b"GGUF\3\0\0\0")
-        self.assert_status(MOUNT_FAILURE, self.run_helper(broken, self.mountpoint, "-o", self.o))
-
-
-class TestInstallation(Mount8TestCase):
-    @unittest.skipUnless(shutil.which("make"), "no make here")
-    def test_links(self):
-        """mount(8) looks for helpers in /sbin, which may be a link to /usr/sbin."""
-        for prefix, link in (("/usr", "usr/sbin/mount.ggufs"), ("/usr/local", "sbin/mount.ggufs"),
-                             ("/opt/x", "opt/x/sbin/mount.ggufs")):
-            place = self.path(prefix.replace("/", "_"))
-            for target, exists in ("install", True), ("uninstall", False):
-                subprocess.run([*mounting.MAKE, target, f"DESTDIR={place}", f"PREFIX={prefix}"],
-                               check=True, capture_output=True)
-                self.assertEqual(exists, os.path.lexists(os.path.join(place, link)), (prefix, target))
-                if exists:
-                    self.assertEqual(f"{prefix}/bin/ggufs", os.readlink(os.path.join(place, link)))
 
 
 class TestOptions(Mount8TestCase):
@@ -146,12 +55,11 @@ class TestOptions(Mount8TestCase):
         self.assertIn(b"ro", mounting.mount_entry(self.mountpoint)[2].split(b","))
 
     def test_remount(self):
-        for run in (self.run_ggufs, self.run_helper):
-            result = run(self.model, self.mountpoint, "-o", "remount,ro")
-            self.assertNotEqual(EX_OK, result.status)
-            for words in ("cannot change an existing mount", "fusermount3 -u MOUNTPOINT",
-                          "mount -i -o remount,noexec MOUNTPOINT"):
-                self.assertIn(words, result.err)
+        result = self.run_ggufs(self.model, self.mountpoint, "-o", "remount,ro")
+        self.assertNotEqual(EX_OK, result.status)
+        for words in ("cannot change an existing mount", "fusermount3 -u MOUNTPOINT",
+                      "mount -i -o remount,noexec MOUNTPOINT"):
+            self.assertIn(words, result.err)
 
     @unittest.skipIf(os.geteuid() != 0, "only root can remount")
     def test_the_remedy_for_remount(self):
@@ -162,13 +70,13 @@ class TestOptions(Mount8TestCase):
         self.assert_serves()
 
 
-# Makes a copy of /usr/sbin that has mount.ggufs, an fstab, and a /dev/fuse that all may open.
+# Makes a copy of /sbin that has ggufs, an fstab, and a /dev/fuse that all may open.
 NAMESPACE = """set -e
 mkdir sbin sbin.before
 mount --bind /sbin sbin.before
 mount -t tmpfs none sbin
 for file in sbin.before/*; do ln -s "$PWD/$file" sbin/; done
-ln -s "$PWD/mount.ggufs" sbin/mount.ggufs
+ln -s "$PWD/ggufs" sbin/ggufs
 mount --bind sbin /sbin
 test ! -e /etc/fstab || mount --bind fstab /etc/fstab
 mknod -m 666 fuse c 10 229
@@ -178,15 +86,16 @@ mount --bind fuse /dev/fuse
 
 @unittest.skipIf(os.geteuid() != 0, "needs root, for a namespace with a /sbin of its own")
 class TestMount(Mount8TestCase):
-    """mount(8) itself, in a mount namespace in which the helper is installed."""
+    """mount(8) itself, in a mount namespace in which ggufs is installed: it runs mount.fuse3(8)."""
 
     def setUp(self):
         super().setUp()
         os.chmod(self.folder, 0o755)
-        os.unlink(self.helper)
-        shutil.copy(mounting.BINARY, self.helper)  # users may not be able to read the build
+        if not os.path.exists("/sbin/mount.fuse"):
+            self.skipTest("no mount.fuse here")
+        shutil.copy(mounting.BINARY, self.path("ggufs"))  # users may not be able to read the build
         model, mountpoint = (path.replace(" ", "\\040") for path in (self.model, self.mountpoint))
-        self.write("fstab", f"{model} {mountpoint} ggufs noauto,user,nofail,_netdev,"
+        self.write("fstab", f"{model} {mountpoint} fuse.ggufs noauto,user,nofail,_netdev,"
                             f"x-systemd.automount,{self.o} 0 0\n".encode())
 
     def run_script(self, script):
@@ -202,7 +111,7 @@ class TestMount(Mount8TestCase):
 
     def test_type(self):
         self.assert_script("0123456789abcdef", f"""
-            mount -t ggufs -o {self.o} model.gguf mnt
+            mount -t fuse.ggufs -o {self.o} model.gguf mnt
             test "$(findmnt -n -o FSTYPE,SOURCE mnt)" = "fuse.ggufs {self.model}"
             cat mnt/tensors/t/raw
             umount mnt
@@ -230,21 +139,10 @@ class TestMount(Mount8TestCase):
             """)
 
     def test_failure(self):
-        """The status of mount(8) is the helper's."""
-        result = self.run_script(f"mount -t ggufs -o {self.o} /etc/passwd mnt || echo status $?")
-        self.assertEqual(f"status {MOUNT_FAILURE}\n", result.out, result)
+        """The status of mount(8) is that of ggufs."""
+        result = self.run_script(f"mount -t fuse.ggufs -o {self.o} /etc/passwd mnt || echo status $?")
+        self.assertEqual("status 65\n", result.out, result)
         self.assertIn("ggufs: /etc/passwd: ", result.err)
-
-    def test_through_fuse(self):
-        """mount.fuse3(8) runs ggufs from the search path: mount -t fuse.ggufs."""
-        if not os.path.exists("/sbin/mount.fuse"):
-            self.skipTest("no mount.fuse here")
-        self.assert_script("0123456789abcdef", f"""
-            ln -s "$PWD/mount.ggufs" /sbin/ggufs
-            mount -t fuse.ggufs -o {self.o},nofail,_netdev model.gguf mnt
-            cat mnt/tensors/t/raw
-            umount mnt
-            """)
 
 
 class Automounter:

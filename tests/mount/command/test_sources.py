@@ -39,7 +39,6 @@ COVERED_BY = {
     "fs/command/main.c": "test_command",
     "fs/command/many_models.c": "test_many",
     "fs/command/model_input.c": "test_command",
-    "fs/command/mount_helper.c": "test_mount8",
     "fs/command/mount_model.c": "test_daemon",
     "fs/command/render.c": "test_render/test_text",
     "fs/command/stats.c": "test_diff/test_stats",

@@ -23,10 +23,9 @@ setUpModule = mounting.require_fuse
 
 def install(root):
     """Install the program and the unit below a directory, as `make install PREFIX=/usr` does."""
-    for folder in ("usr/bin", "usr/sbin", "usr/lib/systemd/system"):
+    for folder in ("usr/bin", "usr/lib/systemd/system"):
         os.makedirs(os.path.join(root, folder))
     shutil.copy(mounting.BINARY, os.path.join(root, "usr/bin/ggufs"))
-    os.symlink("/usr/bin/ggufs", os.path.join(root, "usr/sbin/mount.ggufs"))
     shutil.copy(UNIT, os.path.join(root, "usr/lib/systemd/system"))
 
 
