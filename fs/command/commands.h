@@ -59,6 +59,6 @@ bool fs_is_completion(int argc, char **argv);
 /*
  * ggufs --complete, which the scripts in contrib/completion/ call. Print completions as
  * option_rows.h describes: options, their values, and paths in the tree of the model that the
- * words name; without a model, the entries that every tree has at its root.
+ * words name.
  */
 int fs_complete(int argc, char **argv);

@@ -2,7 +2,6 @@
 
 #include "fs/command/command_line.h"
 #include "fs/command/model_input.h"
-#include "fs/tree/views/views.h"
 #include "gguf/stores/stores.h"
 #include "gguf/support/option_rows.h"
 
@@ -46,14 +45,12 @@ static const char *find_model(int n_words, char **words, int at)
     return NULL;
 }
 
-static void offer(const char *start, size_t start_length, const char *name, size_t length,
-                  const char *end)
+/* Return false for a name that is not for a terminal. */
+static bool is_plain(const char *name)
 {
-    for (size_t i = 0; i < length; i++) {
-        if ((unsigned char)name[i] < ' ' || name[i] == 0x7f)
-            return; /* not for a terminal */
-    }
-    printf("%.*s%.*s%s\t\n", (int)start_length, start, (int)length, name, end);
+    while ((unsigned char)*name >= ' ' && *name != 0x7f)
+        name++;
+    return *name == '\0';
 }
 
 /* Offer the names in the directory of options->paths[0], a path that is not complete. */
@@ -76,31 +73,14 @@ static int offer_paths(const struct fs_options *options, struct fs_input *input)
         for (uint32_t i = 0; is_there && i < fs_tree_node(tree, node)->n_children; i++) {
             const struct fs_node *child = fs_tree_node(tree, fs_tree_child(tree, node, i));
 
-            if (strncmp(child->name, begun, strlen(begun)) == 0)
-                offer(word, start_length, child->name, strlen(child->name),
-                      fs_node_is_directory(child) && !is_pattern ? "/" : "");
+            if (gguf_text_starts_with(child->name, begun) && is_plain(child->name))
+                printf("%.*s%s%s\t\n", (int)start_length, word, child->name,
+                       fs_node_is_directory(child) && !is_pattern ? "/" : "");
         }
         free(directory);
     }
     fs_close_tree(tree);
     return EX_OK;
-}
-
-/* Offer the names at the root of every tree, from the table of views. */
-static void offer_roots(const char *word)
-{
-    for (size_t i = 0; i < fs_views.n_views; i++) {
-        const struct fs_view *view = &fs_views.views[i];
-        const size_t length = strcspn(view->path, "/");
-        const bool is_directory = view->path[length] == '/' || fs_view_kind(view) == FS_DIRECTORY;
-        bool is_new = memchr(view->path, '<', length) == NULL;
-
-        for (size_t j = 0; is_new && j < i; j++)
-            is_new = strcspn(fs_views.views[j].path, "/") != length ||
-                     strncmp(fs_views.views[j].path, view->path, length) != 0;
-        if (is_new && strncmp(view->path, word, strlen(word)) == 0)
-            offer("", 0, view->path, length, is_directory ? "/" : "");
-    }
 }
 
 int fs_complete(int argc, char **argv)
@@ -126,7 +106,5 @@ int fs_complete(int argc, char **argv)
         return expected > 0;
     if (model)
         fs_run_for_models(&options, offer_paths);
-    else if (command != FS_STATS && command != FS_DIFF)
-        offer_roots(word);
     return 1;
 }

@@ -5,17 +5,14 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 /* is_stopped() is called each time that so many bytes have been written. */
 #define ASK_BYTES ((uint64_t)64 << 10)
 /* The first size of a buffer that grows. */
 #define FIRST_BYTES 512u
-/* From here on a buffer grows in larger steps, into huge pages. */
+/* From here on a buffer grows in larger steps. */
 #define LARGE_BYTES ((uint64_t)1 << 20)
-#define HUGE_BYTES  ((uint64_t)2 << 20)
 
 void fs_sink_fail(struct fs_sink *sink, int error)
 {
@@ -31,15 +28,6 @@ static void ask(struct fs_sink *sink)
     sink->asked = sink->position;
     if (sink->is_stopped(sink->user))
         fs_sink_fail(sink, -EINTR);
-}
-
-/* Ask for huge pages, which save page faults in a long text. Without them, pages are small. */
-static void use_huge_pages(char *bytes, uint64_t n_bytes)
-{
-    const uint64_t start = HUGE_BYTES - (uintptr_t)bytes % HUGE_BYTES;
-
-    if (n_bytes >= start + HUGE_BYTES)
-        madvise(bytes + start, (n_bytes - start) / HUGE_BYTES * HUGE_BYTES, MADV_HUGEPAGE);
 }
 
 /* Make room for `needed` bytes in a buffer that grows. */
@@ -61,8 +49,6 @@ static void grow(struct fs_sink *sink, uint64_t needed)
     }
     sink->out = grown;
     sink->size = size;
-    if (size > LARGE_BYTES)
-        use_huge_pages(grown, size);
 }
 
 void fs_sink_keep(struct fs_sink *sink, const void *bytes, size_t n)

@@ -9,37 +9,26 @@
 #include <string.h>
 #include <unistr.h>
 
-/* ---- dtypes ---- */
-
 /*
- * Return true if the tensor's numbers are served as they are stored: integers, and float64 unless
- * the user wants another type. fs_dtype_of() does not matter then.
+ * Return the type of the numbers that are served: integers as they are stored, and float64 unless
+ * the user wants another type. GGUF and safetensors use the same names for these types. The
+ * tensor's type must have a decoder.
  */
-static bool is_kept(const struct fs_tree *tree, const struct gguf_tensor *tensor)
+static const struct dequant_type *served_type(const struct fs_tree *tree,
+                                              const struct gguf_tensor *tensor)
 {
     switch (tensor->type->id) {
     case DEQUANT_I8:
     case DEQUANT_I16:
     case DEQUANT_I32:
     case DEQUANT_I64:
-        return true;
+        return tensor->type;
     case DEQUANT_F64:
-        return tree->facts->dtype == FS_DTYPE_STORED;
+        return tree->facts->dtype == FS_DTYPE_STORED ? tensor->type : fs_dtype_of(tree, tensor);
     default:
-        return false;
+        return fs_dtype_of(tree, tensor);
     }
 }
-
-/*
- * Return the name of a tensor's dtype. Its type must have a decoder. GGUF and safetensors use the
- * same names for these types.
- */
-static const char *dtype_name(const struct fs_tree *tree, const struct gguf_tensor *tensor)
-{
-    return is_kept(tree, tensor) ? tensor->type->name : fs_dtype_of(tree, tensor)->name;
-}
-
-/* ---- model.safetensors ---- */
 
 /*
  * Readers map the file, so all numbers must lie at multiples of their size: tensors are ordered by
@@ -48,21 +37,6 @@ static const char *dtype_name(const struct fs_tree *tree, const struct gguf_tens
 static const size_t widths[] = {8, 4, 2, 1};
 
 #define N_WIDTHS (sizeof widths / sizeof *widths)
-
-static size_t width_of(const struct fs_tree *tree, const struct gguf_tensor *tensor)
-{
-    return is_kept(tree, tensor) ? tensor->type->block_bytes
-                                 : fs_dtype_of(tree, tensor)->block_bytes;
-}
-
-static int get_size(const struct fs_tree *tree, const struct gguf_tensor *tensor,
-                    uint64_t *size_bytes)
-{
-    *size_bytes = tensor->size_bytes;
-    return is_kept(tree, tensor)
-               ? 0
-               : gguf_elements_size(tensor, fs_dtype_of(tree, tensor), size_bytes);
-}
 
 /*
  * The list goes through all tensors once per width. Set *tensor to the one at this place, or to
@@ -75,7 +49,7 @@ static int get_tensor(const struct fs_tree *tree, uint64_t index, const struct g
     if (n_tensors == 0 || index / n_tensors >= N_WIDTHS)
         return 0;
     *tensor = &tree->model->tensors[index % n_tensors];
-    if (width_of(tree, *tensor) != widths[index / n_tensors])
+    if (served_type(tree, *tensor)->block_bytes != widths[index / n_tensors])
         *tensor = NULL;
     return 1;
 }
@@ -92,9 +66,11 @@ static int get_entry(const struct fs_tree *tree, const void *subject, uint64_t i
     if (!tensor)
         return 1;
     entry->name = gguf_name_of(tensor);
-    entry->dtype = dtype_name(tree, tensor);
+    entry->dtype = served_type(tree, tensor)->name;
     entry->n_dims = fs_tensor_shape(tree, tensor, entry->shape);
-    return get_size(tree, tensor, &entry->size_bytes) < 0 ? -EOVERFLOW : 1;
+    return gguf_elements_size(tensor, served_type(tree, tensor), &entry->size_bytes) < 0
+               ? -EOVERFLOW
+               : 1;
 }
 
 static void write_header(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
@@ -129,7 +105,7 @@ const char *fs_safetensors_obstacle(const struct fs_tree *tree)
         if (u8_check((const uint8_t *)name.data, name.length_bytes) ||
             gguf_string_equals(name, "__metadata__"))
             return "it has tensor names that safetensors files do not allow";
-        if (get_size(tree, tensor, &size_bytes) < 0 ||
+        if (gguf_elements_size(tensor, served_type(tree, tensor), &size_bytes) < 0 ||
             __builtin_add_overflow(n_bytes, size_bytes, &n_bytes) || n_bytes > INT64_MAX / 2)
             return "its tensors are too large";
     }
@@ -151,12 +127,8 @@ int fs_safetensors_build(const struct fs_tree *tree, const struct fs_node *node,
     int result = fs_safetensors_add_header(image, write_header, tree, node->subject, interrupt);
 
     for (uint64_t i = 0; result == 0 && get_tensor(tree, i, &tensor); i++) {
-        if (!tensor)
-            continue;
-        if (is_kept(tree, tensor))
-            result = fs_image_add_elements(image, tensor, tensor->type);
-        else
-            result = fs_image_add_elements(image, tensor, fs_dtype_of(tree, tensor));
+        if (tensor)
+            result = fs_image_add_elements(image, tensor, served_type(tree, tensor));
     }
     return result;
 }

@@ -20,7 +20,6 @@ struct writer {
     uint32_t n_dims;
     unsigned count_bytes; /* the most digits of a count */
     struct fs_sink *sink;
-    bool is_padded; /* else on one line, without blanks */
 };
 
 /* ---- lines ---- */
@@ -28,25 +27,18 @@ struct writer {
 /* Begin a member. Returns where its value starts. */
 static uint64_t begin(const struct writer *writer, const char *name)
 {
-    if (writer->is_padded)
-        fs_sink_print(writer->sink, "  \"%s\": ", name);
-    else
-        fs_sink_print(writer->sink, ",\"%s\":", name);
+    fs_sink_print(writer->sink, "  \"%s\": ", name);
     return writer->sink->position;
 }
 
-/* If lines are padded, end one as long as with a value of value_bytes. */
+/* End a line as long as with a value of value_bytes. */
 static void end(const struct writer *writer, uint64_t start, unsigned value_bytes,
                 const char *separator)
 {
-    if (!writer->is_padded)
-        return;
     fs_sink_literal(writer->sink, separator);
     value_bytes += (unsigned)strlen(separator);
     assert(writer->sink->position <= start + value_bytes);
-    while (writer->sink->position < start + value_bytes)
-        fs_sink_literal(writer->sink, " ");
-    fs_sink_literal(writer->sink, "\n");
+    fs_sink_print(writer->sink, "%*s\n", (int)(start + value_bytes - writer->sink->position), "");
 }
 
 static void write_count(const struct writer *writer, const char *name, uint64_t count)
@@ -83,12 +75,11 @@ static void write_place(const struct writer *writer, const char *name, uint64_t 
     if (index == FS_NOWHERE) {
         fs_sink_literal(writer->sink, "null");
     } else {
-        fs_sink_literal(writer->sink, writer->is_padded ? "{\"index\": " : "{\"index\":");
+        fs_sink_literal(writer->sink, "{\"index\": ");
         fs_sink_unsigned(writer->sink, index);
-        fs_sink_literal(writer->sink, writer->is_padded ? ", \"at\": [" : ",\"at\":[");
+        fs_sink_literal(writer->sink, ", \"at\": [");
         for (uint32_t i = 0; i < writer->n_dims; i++) {
-            if (i > 0)
-                fs_sink_literal(writer->sink, writer->is_padded ? ", " : ",");
+            fs_sink_literal(writer->sink, i > 0 ? ", " : "");
             fs_sink_unsigned(writer->sink, coordinates[i]);
         }
         fs_sink_literal(writer->sink, "]}");
@@ -114,37 +105,42 @@ static void write_scales(const struct writer *writer, const struct fs_statistics
 
 static void write_histogram(const struct writer *writer, const struct fs_histogram *histogram)
 {
-    uint64_t start;
+    uint64_t start = 0;
 
     write_number(writer, "histogram_start", fs_histogram_edge(histogram, 0), false, true);
     write_number(writer, "histogram_step",
                  fs_histogram_edge(histogram, 1) - fs_histogram_edge(histogram, 0), false, true);
-    start = begin(writer, "histogram");
-    fs_sink_literal(writer->sink, "[");
-    end(writer, start, 1, "");
+    begin(writer, "histogram");
+    fs_sink_literal(writer->sink, "[\n");
     for (unsigned i = 0; i < FS_STATISTICS_BINS; i++) {
         const bool is_last_of_line = (i + 1) % COUNTS_PER_LINE == 0;
 
         if (i % COUNTS_PER_LINE == 0) {
             start = writer->sink->position;
-            if (writer->is_padded)
-                fs_sink_literal(writer->sink, "    ");
+            fs_sink_literal(writer->sink, "    ");
         }
         fs_sink_unsigned(writer->sink, histogram->counts[i]);
         if (i + 1 < FS_STATISTICS_BINS)
-            fs_sink_literal(writer->sink, writer->is_padded && !is_last_of_line ? ", " : ",");
+            fs_sink_literal(writer->sink, is_last_of_line ? "," : ", ");
         if (is_last_of_line)
             end(writer, start, 4 + COUNTS_PER_LINE * (writer->count_bytes + 2), "");
     }
-    start = writer->sink->position;
-    fs_sink_literal(writer->sink, writer->is_padded ? "  ]" : "]");
-    end(writer, start, 3, "");
+    fs_sink_literal(writer->sink, "  ]\n");
 }
 
-static void write_members(const struct writer *writer, const struct fs_statistics *statistics)
+/* Write the object, with blanks at the ends of lines: its size does not depend on the figures. */
+static void write_object(const struct fs_tree *tree, const struct gguf_tensor *tensor,
+                         const struct fs_statistics *statistics, struct fs_sink *sink)
 {
     const bool is_any = statistics->n_finite > 0;
+    struct writer made = {.tree = tree,
+                          .tensor = tensor,
+                          .count_bytes = fs_count_digits(tensor->n_elements),
+                          .sink = sink};
+    const struct writer *writer = &made;
 
+    made.n_dims = fs_tensor_shape(tree, tensor, made.shape);
+    fs_sink_literal(sink, "{\n");
     write_count(writer, "count", writer->tensor->n_elements);
     write_number(writer, "min", statistics->min, true, is_any);
     write_number(writer, "max", statistics->max, true, is_any);
@@ -157,46 +153,30 @@ static void write_members(const struct writer *writer, const struct fs_statistic
     write_place(writer, "first_inf", statistics->first_infinite);
     write_scales(writer, statistics);
     write_histogram(writer, &statistics->histogram);
-}
-
-static struct writer begin_writing(const struct fs_tree *tree, const struct gguf_tensor *tensor,
-                                   struct fs_sink *sink)
-{
-    struct writer writer = {.tree = tree,
-                            .tensor = tensor,
-                            .count_bytes = fs_count_digits(tensor->n_elements),
-                            .sink = sink};
-
-    writer.n_dims = fs_tensor_shape(tree, tensor, writer.shape);
-    return writer;
+    fs_sink_literal(sink, "}\n");
 }
 
 void fs_stats_json_write_members(const struct fs_tree *tree, const struct gguf_tensor *tensor,
                                  const struct fs_statistics *statistics, struct fs_sink *sink)
 {
-    const struct writer writer = begin_writing(tree, tensor, sink);
+    struct fs_sink lines = fs_sink_that_grows(UINT64_MAX);
 
-    write_members(&writer, statistics);
+    write_object(tree, tensor, statistics, &lines);
+    if (lines.error < 0)
+        fs_sink_fail(sink, lines.error);
+    for (uint64_t i = 0; lines.error == 0 && i < lines.position - strlen("}\n"); i++)
+        fs_sink_write(sink, i == 0 ? "," : &lines.out[i],
+                      lines.out[i] != ' ' && lines.out[i] != '\n');
+    free(lines.out);
 }
 
 /* ---- the file ---- */
-
-static void write_file(const struct fs_tree *tree, const struct gguf_tensor *tensor,
-                       const struct fs_statistics *statistics, struct fs_sink *sink)
-{
-    struct writer writer = begin_writing(tree, tensor, sink);
-
-    writer.is_padded = true;
-    fs_sink_literal(sink, "{\n");
-    write_members(&writer, statistics);
-    fs_sink_literal(sink, "}\n");
-}
 
 int fs_stats_json_size(const struct fs_tree *tree, const struct fs_node *node, uint64_t *size_bytes)
 {
     struct fs_sink sink = fs_sink_that_counts();
 
-    write_file(tree, node->subject, &(struct fs_statistics){0}, &sink);
+    write_object(tree, node->subject, &(struct fs_statistics){0}, &sink);
     *size_bytes = sink.position;
     return 0;
 }
@@ -211,7 +191,7 @@ int fs_stats_json_build(const struct fs_tree *tree, const struct fs_node *node,
 
     if (result < 0)
         return result;
-    write_file(tree, node->subject, &statistics, &sink);
+    write_object(tree, node->subject, &statistics, &sink);
     if (sink.error < 0) {
         free(sink.out);
         return sink.error;

@@ -132,7 +132,6 @@ class TestCompletion(unittest.TestCase):
             tensor = re.search(r"tensors/([^/\n]+)/raw", listed)[1]
             escaped = name.replace(" ", "\\ ")
             for line, expected in (
-                    ("--cat tens", ["tensors.json", "tensors.tsv", "tensors/"]),
                     (f"--cat {escaped} summ", ["summary.txt"]),
                     (f"--list {escaped} tensors/{tensor[:-1]}", f"tensors/{tensor}/"),
                     (f"--stats {escaped} {tensor[:-1]}", tensor)):
