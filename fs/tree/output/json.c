@@ -38,21 +38,6 @@ static bool is_escaped(uint8_t byte)
     return byte < 0x20 || byte == '"' || byte == '\\';
 }
 
-/* The first and the last bit of each of eight bytes. */
-#define FIRST_BITS 0x0101010101010101u
-#define LAST_BITS  0x8080808080808080u
-
-/*
- * Return true if JSON escapes one of eight ASCII bytes. Subtraction sets the last bit of a byte
- * that is too low; other bytes from 0 to 0x7f take no borrow from the next one.
- */
-static bool has_escaped(uint64_t bytes)
-{
-    return ((bytes - FIRST_BITS * 0x20) | ((bytes ^ FIRST_BITS * '"') - FIRST_BITS) |
-            ((bytes ^ FIRST_BITS * '\\') - FIRST_BITS)) &
-           ~bytes & LAST_BITS;
-}
-
 /* Write an ASCII character that JSON escapes. */
 static void write_escape(struct fs_sink *sink, uint8_t byte)
 {
@@ -96,17 +81,11 @@ void fs_json_characters(struct fs_sink *sink, struct gguf_string string)
     const size_t length = string.length_bytes;
 
     for (size_t start = 0, end; start < length; start = end) {
-        uint64_t word, all = 0;
+        uint8_t all = 0;
 
-        for (end = start; length - end >= sizeof word; end += sizeof word) {
-            memcpy(&word, bytes + end, sizeof word);
-            if (has_escaped(word))
-                break;
-            all |= word;
-        }
-        for (; end < length && !is_escaped(bytes[end]); end++)
+        for (end = start; end < length && !is_escaped(bytes[end]); end++)
             all |= bytes[end];
-        if (all & LAST_BITS)
+        if (all >= 0x80)
             write_utf8(sink, bytes + start, end - start);
         else
             fs_sink_write(sink, bytes + start, end - start);
