@@ -44,12 +44,6 @@ static int refuse_arguments(const struct gguf_option_table *table, const struct 
     return -EINVAL;
 }
 
-static int fail_missing(const struct gguf_option_table *table, const struct fs_options *options,
-                        const char *what)
-{
-    return refuse_arguments(table, options, what, "");
-}
-
 /* Refuse the name of a command without its dashes, unless there is a file of that name. */
 static int check_for_command(const struct gguf_option_table *table, const char *word)
 {
@@ -104,7 +98,7 @@ static int assign_models(const struct gguf_option_table *table, struct fs_option
         if (is_new)
             options->models[options->n_models++] = model;
     }
-    return options->n_models > 0 ? 0 : fail_missing(table, options, "a MODEL is missing");
+    return options->n_models > 0 ? 0 : refuse_arguments(table, options, "a MODEL is missing", "");
 }
 
 /* MODEL... MOUNTPOINT */
@@ -124,7 +118,7 @@ static int assign_mount(const struct gguf_option_table *table, struct fs_options
     if (check_order(arguments, n) < 0)
         return -EINVAL;
     if (n == n_shards || (has_files(arguments[0]) && is_file(arguments[n - 1])))
-        return fail_missing(table, options, "MOUNTPOINT is missing");
+        return refuse_arguments(table, options, "MOUNTPOINT is missing", "");
     options->directory = arguments[--options->line.n_words];
     return assign_models(table, options);
 }
@@ -136,7 +130,7 @@ static int assign_model_and_paths(const struct gguf_option_table *table, struct 
     int first = 0, n_shards;
 
     if (n == 0)
-        return fail_missing(table, options, "a MODEL is missing");
+        return refuse_arguments(table, options, "a MODEL is missing", "");
     if (is_at_end)
         first = n - 1;
     /* If neither is a file, the error names the one that looks like a model. */
@@ -164,10 +158,10 @@ static int assign_extract(const struct gguf_option_table *table, struct fs_optio
     const char **arguments = options->line.words;
 
     if (options->line.n_words == 0)
-        return fail_missing(table, options, "DIR and MODEL are missing");
+        return refuse_arguments(table, options, "DIR and MODEL are missing", "");
     if (options->line.n_words == 1)
-        return fail_missing(table, options,
-                            is_file(arguments[0]) ? "DIR is missing" : "MODEL is missing");
+        return refuse_arguments(table, options,
+                                is_file(arguments[0]) ? "DIR is missing" : "MODEL is missing", "");
     if (is_file(arguments[0]) && !is_file(arguments[1])) {
         options->directory = arguments[1];
         arguments[1] = arguments[0];
@@ -192,9 +186,9 @@ static int assign_diff(const struct gguf_option_table *table, struct fs_options 
     options->paths = options->line.words + at;
     options->n_paths = options->line.n_words - at;
     if (options->n_models < 2)
-        return fail_missing(table, options,
-                            options->n_models == 0 ? "two MODELs are missing"
-                                                   : "the second MODEL is missing");
+        return refuse_arguments(
+            table, options,
+            options->n_models == 0 ? "two MODELs are missing" : "the second MODEL is missing", "");
     return 0;
 }
 
@@ -223,9 +217,9 @@ int fs_arguments_assign(const struct gguf_option_table *table, struct fs_options
         result = assign_model_and_paths(table, options, options->line.words, options->line.n_words,
                                         true);
         if (result == 0 && options->n_paths == 0)
-            return fail_missing(table, options,
-                                is_file(options->models[0]) ? "a PATH is missing"
-                                                            : "a MODEL is missing");
+            return refuse_arguments(
+                table, options,
+                is_file(options->models[0]) ? "a PATH is missing" : "a MODEL is missing", "");
         return result;
     case FS_EXTRACT:
         return assign_extract(table, options);

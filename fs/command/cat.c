@@ -128,7 +128,19 @@ static int cat_file(struct fs_tree *tree, const char *model, fs_node_index node)
     return gguf_exit_status(result);
 }
 
-static int cat_path(struct fs_tree *tree, const char *model, const char *path);
+static int cat_node(struct fs_tree *tree, const char *model, fs_node_index node)
+{
+    char path[FS_PATH_BYTES];
+
+    if (fs_tree_node(tree, node)->kind == FS_LINK)
+        fs_tree_follow(tree, node, &node);
+    if (fs_tree_node(tree, node)->kind == FS_FILE)
+        return cat_file(tree, model, node);
+    fs_node_path(tree, node, path);
+    fs_print_error("%s: %s is a directory; to list it: ggufs --list MODEL PATH", model,
+                   *path != '\0' ? path : "/");
+    return EX_NOINPUT;
+}
 
 /* Write the files that match a pattern, in the order of the tree. */
 static int cat_chosen(const struct fs_selection *selection, struct fs_tree *tree, const char *model,
@@ -138,49 +150,32 @@ static int cat_chosen(const struct fs_selection *selection, struct fs_tree *tree
 
     for (uint32_t i = 0; status == EX_OK && i < fs_tree_node(tree, directory)->n_children; i++) {
         const fs_node_index child = fs_tree_child(tree, directory, i);
-        char path[FS_PATH_BYTES];
+        const enum fs_choice choice = fs_choice_of(selection, child);
 
-        switch (fs_choice_of(selection, child)) {
-        case FS_NOT_CHOSEN:
-            break;
-        case FS_HOLDS_CHOSEN:
+        if (choice == FS_HOLDS_CHOSEN)
             status = cat_chosen(selection, tree, model, child);
-            break;
-        case FS_CHOSEN:
-            fs_node_path(tree, child, path);
-            status = cat_path(tree, model, path);
-            break;
-        }
+        else if (choice == FS_CHOSEN)
+            status = cat_node(tree, model, child);
     }
-    return status;
-}
-
-static int cat_pattern(struct fs_tree *tree, const char *model, const char *pattern)
-{
-    struct fs_selection selection;
-    int status;
-
-    if (fs_selection_begin(&selection, tree) < 0)
-        return fs_refuse_memory();
-    if (fs_selection_add(&selection, pattern) > 0)
-        status = cat_chosen(&selection, tree, model, FS_ROOT);
-    else
-        status = fs_refuse_path(tree, model, pattern);
-    fs_selection_end(&selection);
     return status;
 }
 
 static int cat_path(struct fs_tree *tree, const char *model, const char *path)
 {
+    struct fs_selection selection;
     fs_node_index node;
+    int status;
 
-    if (fs_tree_find(tree, path, &node) < 0)
-        return cat_pattern(tree, model, path);
-    if (fs_tree_node(tree, node)->kind == FS_FILE)
-        return cat_file(tree, model, node);
-    fs_print_error("%s: %s is a directory; to list it: ggufs --list MODEL PATH", model,
-                   *path != '\0' ? path : "/");
-    return EX_NOINPUT;
+    if (fs_tree_find(tree, path, &node) == 0)
+        return cat_node(tree, model, node);
+    if (fs_selection_begin(&selection, tree) < 0)
+        return fs_refuse_memory();
+    if (fs_selection_add(&selection, path) > 0)
+        status = cat_chosen(&selection, tree, model, FS_ROOT);
+    else
+        status = fs_refuse_path(tree, model, path);
+    fs_selection_end(&selection);
+    return status;
 }
 
 static int cat_model(const struct fs_options *options, struct fs_input *input)

@@ -92,6 +92,7 @@ static int take_for_libfuse(void *target, const struct gguf_option_use *use)
         fs_print_error("option %s=: needs a value that is not empty", use->shown);
         return -EINVAL;
     }
+    options->mount.foreground |= strcmp(use->option->names, "-d") == 0;
     return gguf_texts_add(&options->mount.fuse, use->whole);
 }
 
@@ -105,14 +106,6 @@ static int take_subdir(void *target, const struct gguf_option_use *use)
     }
     options->mount.subdir = use->value;
     return 0;
-}
-
-static int take_debug(void *target, const struct gguf_option_use *use)
-{
-    struct fs_options *options = target;
-
-    options->mount.foreground = true;
-    return take_for_libfuse(target, use);
 }
 
 /* mount(8) passes rw unless it is given ro, and also reports a write-protected disk this way. */
@@ -270,7 +263,7 @@ static const struct gguf_option rows[] = {
     HEADING("Messages of a mount"),
     {"log", "TARGET", "log to stderr or syslog", SET(CHOICE, mount.log), .choices = logs, FOR(MOUNT)},
     {"-q", NULL, "log errors only", SET(ON, mount.is_quiet), FOR(MOUNT)},
-    {"-d", NULL, "print every request; implies -f", CALL(take_debug), FOR(MOUNT)},
+    {"-d", NULL, "print every request; implies -f", CALL(take_for_libfuse), FOR(MOUNT)},
 
     /* Options that mount(8), fstab(5) and users of libfuse pass. The keeper always unmounts. */
     {"ro suid nosuid dev nodev exec noexec async sync dirsync atime noatime default_permissions",

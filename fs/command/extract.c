@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sysexits.h>
@@ -47,9 +48,7 @@ struct extraction {
 
     struct fs_interrupt interrupt;
 
-    int descriptor;        /* of the file being written or compared */
-    char *compared;        /* the existing file's bytes; owned */
-    size_t compared_bytes; /* room in `compared` */
+    int descriptor; /* of the file being written or compared */
 };
 
 /* System calls for writing, in addition to the calls that every confined process may make. */
@@ -144,26 +143,18 @@ static int write_bytes(void *user, uint64_t offset, const char *bytes, size_t n_
 static int compare_bytes(void *user, uint64_t offset, const char *bytes, size_t n_bytes)
 {
     struct extraction *job = user;
+    char found[16 << 10];
 
-    if (n_bytes > job->compared_bytes) {
-        free(job->compared);
-        job->compared = malloc(n_bytes);
-        job->compared_bytes = job->compared ? n_bytes : 0;
-        if (!job->compared)
-            return -ENOMEM;
-    }
     for (size_t done = 0; done < n_bytes;) {
-        const ssize_t n =
-            pread(job->descriptor, job->compared + done, n_bytes - done, (off_t)(offset + done));
+        const ssize_t n = pread(job->descriptor, found, MIN(n_bytes - done, sizeof found),
+                                (off_t)(offset + done));
 
         if (n < 0 && errno != EINTR)
             return -errno;
-        if (n == 0)
+        if (n == 0 || (n > 0 && memcmp(found, bytes + done, (size_t)n) != 0))
             return -EEXIST;
         done += n > 0 ? (size_t)n : 0;
     }
-    if (memcmp(job->compared, bytes, n_bytes) != 0)
-        return -EEXIST;
     return show_progress(job, n_bytes);
 }
 
@@ -385,7 +376,6 @@ static int extract_model(struct extraction *job, const struct fs_options *option
     else
         status = fs_refuse_memory();
     fs_selection_end(&job->selection);
-    free(job->compared);
     fs_close_tree(job->tree);
     return status;
 }

@@ -31,11 +31,7 @@ enum { TYPES_SHOWN = 6, MAX_TYPES = 256 };
 
 struct layer {
     struct gguf_string number; /* as in the names; empty: tensors of no layer */
-    uint64_t n_tensors, n_elements, n_bytes;
-    struct type {
-        const struct dequant_type *type; /* NULL: unknown */
-        uint64_t n_bytes;
-    } types[MAX_TYPES];
+    struct fs_share types[MAX_TYPES];
     size_t n_types;
 };
 
@@ -57,42 +53,20 @@ static int compare_members(const void *a, const void *b)
     return gguf_string_compare(first, second);
 }
 
-static int compare_types(const void *a, const void *b)
-{
-    const struct type *first = a, *second = b;
-
-    return (first->n_bytes < second->n_bytes) - (first->n_bytes > second->n_bytes);
-}
-
-static void add_tensor(struct layer *layer, const struct gguf_tensor *tensor)
-{
-    const uint64_t n_bytes = tensor->type ? tensor->size_bytes : tensor->extent_bytes;
-    size_t i = 0;
-
-    layer->n_tensors++;
-    layer->n_elements += tensor->n_elements;
-    layer->n_bytes += n_bytes;
-    while (i < layer->n_types && layer->types[i].type != tensor->type)
-        i++;
-    assert(i < MAX_TYPES);
-    if (i == layer->n_types)
-        layer->types[layer->n_types++].type = tensor->type;
-    layer->types[i].n_bytes += n_bytes;
-}
-
 static void write_layer(struct fs_sink *sink, const struct layer *layer,
                         const struct fs_layer_memory *memory)
 {
     const struct gguf_string none = {"none", 4};
     const struct gguf_string name = layer->number.length_bytes > 0 ? layer->number : none;
+    const struct fs_share all = fs_shares_sum(layer->types, layer->n_types);
 
     for (uint64_t n = name.length_bytes; n < 8; n++)
         fs_sink_literal(sink, " ");
     fs_sink_write(sink, name.data, name.length_bytes);
-    fs_sink_print(sink, " %8" PRIu64 " %15" PRIu64 " %15" PRIu64, layer->n_tensors,
-                  layer->n_elements, layer->n_bytes);
-    if (layer->n_elements > 0)
-        fs_sink_print(sink, "  %15.2f ", 8 * (double)layer->n_bytes / (double)layer->n_elements);
+    fs_sink_print(sink, " %8" PRIu64 " %15" PRIu64 " %15" PRIu64, all.n_tensors, all.n_elements,
+                  all.n_bytes);
+    if (all.n_elements > 0)
+        fs_sink_print(sink, "  %15.2f ", 8 * (double)all.n_bytes / (double)all.n_elements);
     else
         fs_sink_print(sink, "  %15s ", "-");
     if (memory)
@@ -106,15 +80,17 @@ static void write_layer(struct fs_sink *sink, const struct layer *layer,
 static void write_layer_json(struct fs_sink *sink, const struct layer *layer,
                              const struct fs_layer_memory *memory)
 {
+    const struct fs_share all = fs_shares_sum(layer->types, layer->n_types);
+
     fs_sink_literal(sink, "{");
     fs_json_member(sink, "layer", true);
     if (layer->number.length_bytes > 0)
         fs_json_digits(sink, layer->number);
     else
         fs_json_text(sink, NULL);
-    fs_json_count(sink, "n_tensors", layer->n_tensors);
-    fs_json_count(sink, "n_elements", layer->n_elements);
-    fs_json_count(sink, "n_bytes", layer->n_bytes);
+    fs_json_count(sink, "n_tensors", all.n_tensors);
+    fs_json_count(sink, "n_elements", all.n_elements);
+    fs_json_count(sink, "n_bytes", all.n_bytes);
     if (memory) {
         fs_json_count(sink, "expert_bytes", memory->expert_bytes);
         fs_json_count(sink, "cache_bytes", memory->cache_bytes);
@@ -165,10 +141,11 @@ static void write_layers(struct fs_sink *sink, const struct info *info, bool is_
             i + 1 == model->n_tensors || compare_members(&members[i], &members[i + 1]) != 0;
 
         layer.number = members[i].layer;
-        add_tensor(&layer, members[i].tensor);
+        assert(layer.n_types < MAX_TYPES);
+        fs_shares_add(layer.types, &layer.n_types, members[i].tensor);
         if (!is_last)
             continue;
-        qsort(layer.types, layer.n_types, sizeof *layer.types, compare_types);
+        fs_shares_sort(layer.types, layer.n_types);
         index = gguf_layer_number(layer.number);
         (is_json ? write_layer_json : write_layer)(sink, &layer,
                                                    !has_memory               ? NULL

@@ -44,13 +44,8 @@ static void choose(struct fs_selection *selection, fs_node_index node)
 /* Return the directory that a link leads to, the node itself if it is not a link, or FS_NO_NODE. */
 static fs_node_index follow(const struct fs_tree *tree, fs_node_index node)
 {
-    char path[FS_PATH_BYTES];
-
-    if (fs_tree_node(tree, node)->kind == FS_LINK) {
-        fs_node_path(tree, node, path);
-        if (fs_tree_find(tree, path, &node) < 0)
-            return FS_NO_NODE;
-    }
+    if (fs_tree_node(tree, node)->kind == FS_LINK && fs_tree_follow(tree, node, &node) < 0)
+        return FS_NO_NODE;
     return fs_tree_node(tree, node)->kind == FS_DIRECTORY ? node : FS_NO_NODE;
 }
 
@@ -99,13 +94,9 @@ void fs_selection_add_links(struct fs_selection *selection)
     const struct fs_tree *tree = selection->tree;
 
     for (fs_node_index i = 0; i < tree->nodes.count; i++) {
-        char path[FS_PATH_BYTES];
         fs_node_index target;
 
-        if (fs_tree_node(tree, i)->kind != FS_LINK)
-            continue;
-        fs_node_path(tree, i, path);
-        if (fs_tree_find(tree, path, &target) == 0 &&
+        if (fs_tree_node(tree, i)->kind == FS_LINK && fs_tree_follow(tree, i, &target) == 0 &&
             fs_choice_of(selection, target) != FS_NOT_CHOSEN)
             choose(selection, i);
     }

@@ -117,15 +117,6 @@ static bool is_past_end(uint64_t first, uint64_t n, uint64_t end)
     return first > end || n > end - first;
 }
 
-/* Write a number in its own width. */
-static void store(const struct gguf_value *value, uint32_t n_bytes, void *out)
-{
-    if (value->type == GGUF_BOOL)
-        memcpy(out, &value->boolean, n_bytes);
-    else /* all members are little-endian and begin at one place */
-        memcpy(out, &value->u64, n_bytes);
-}
-
 int ggufs_key_numbers(const struct ggufs_model *model, const struct ggufs_key *key, uint64_t first,
                       uint64_t n, void *out)
 {
@@ -139,7 +130,7 @@ int ggufs_key_numbers(const struct ggufs_model *model, const struct ggufs_key *k
         return -ERANGE;
     if (value->type != GGUF_ARRAY) {
         if (n > 0)
-            store(value, key->element_bytes, out);
+            memcpy(out, &value->u64, key->element_bytes); /* or the member of another type */
         return 0;
     }
     if (!array->encoding.big_endian) {

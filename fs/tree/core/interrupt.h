@@ -1,10 +1,12 @@
 /* Cancels a long computation, and follows its progress. */
 #pragma once
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 /*
  * `check(user)` returns true once no reader waits for the result. Called from time to time by the
@@ -27,5 +29,15 @@ static inline bool fs_is_interrupted(const struct fs_interrupt *interrupt)
  * Wait until `changed` is signalled, or for some milliseconds, because an interrupt signals
  * nothing. Call it with `lock` held, and in a loop. Returns 0, or -EINTR if interrupted.
  */
-int fs_wait_for_change(pthread_cond_t *changed, pthread_mutex_t *lock,
-                       const struct fs_interrupt *interrupt);
+static inline int fs_wait_for_change(pthread_cond_t *changed, pthread_mutex_t *lock,
+                                     const struct fs_interrupt *interrupt)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 50000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(changed, lock, &until);
+    return fs_is_interrupted(interrupt) ? -EINTR : 0;
+}

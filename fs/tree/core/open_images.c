@@ -1,6 +1,7 @@
 #include "fs/tree/core/open_images.h"
 
 #include <errno.h>
+#include <search.h>
 #include <stdlib.h>
 
 enum state { NOT_BUILT, BEING_BUILT, BUILT };
@@ -9,13 +10,21 @@ struct fs_open_image {
     struct fs_image image; /* must come first: callers hold a pointer to it */
     fs_node_index node;
     enum state state;
-    uint64_t n_users;           /* users that hold, build or wait for it, plus one if it is kept */
-    struct fs_open_image *next; /* in the bucket */
+    uint64_t n_users; /* users that hold, build or wait for it, plus one if it is kept */
 };
 
-static struct fs_open_image **bucket_of(struct fs_open_images *images, fs_node_index node)
+static int compare_nodes(const void *a, const void *b)
 {
-    return &images->buckets[node % FS_OPEN_IMAGES_BUCKETS];
+    const struct fs_open_image *first = a, *second = b;
+
+    return (first->node > second->node) - (first->node < second->node);
+}
+
+static void free_entry(void *entry)
+{
+    if (entry)
+        fs_image_free(&((struct fs_open_image *)entry)->image);
+    free(entry);
 }
 
 void fs_open_images_begin(struct fs_open_images *images)
@@ -27,15 +36,7 @@ void fs_open_images_begin(struct fs_open_images *images)
 
 void fs_open_images_end(struct fs_open_images *images)
 {
-    for (size_t i = 0; i < FS_OPEN_IMAGES_BUCKETS; i++) {
-        while (images->buckets[i]) {
-            struct fs_open_image *entry = images->buckets[i];
-
-            images->buckets[i] = entry->next;
-            fs_image_free(&entry->image);
-            free(entry);
-        }
-    }
+    tdestroy(images->tree, free_entry);
     pthread_cond_destroy(&images->changed);
     pthread_mutex_destroy(&images->lock);
 }
@@ -45,41 +46,26 @@ void fs_open_images_end(struct fs_open_images *images)
 /* Find or add the entry of a node, and count one user more. Returns NULL if out of memory. */
 static struct fs_open_image *use(struct fs_open_images *images, fs_node_index node)
 {
-    struct fs_open_image **bucket = bucket_of(images, node);
-    struct fs_open_image *entry = *bucket;
+    struct fs_open_image *made = calloc(1, sizeof *made), **found = NULL;
 
-    while (entry && entry->node != node)
-        entry = entry->next;
-    if (!entry) {
-        entry = calloc(1, sizeof *entry);
-        if (!entry)
-            return NULL;
-        entry->node = node;
-        entry->next = *bucket;
-        *bucket = entry;
+    if (made) {
+        made->node = node;
+        found = tsearch(made, &images->tree, compare_nodes);
     }
-    entry->n_users++;
-    return entry;
+    if (!found || *found != made)
+        free(made);
+    if (found)
+        (*found)->n_users++;
+    return found ? *found : NULL;
 }
 
 /* Count one user less. If it was the last, returns the entry, to be freed without the lock. */
 static struct fs_open_image *drop(struct fs_open_images *images, struct fs_open_image *entry)
 {
-    struct fs_open_image **link = bucket_of(images, entry->node);
-
     if (--entry->n_users > 0)
         return NULL;
-    while (*link != entry)
-        link = &(*link)->next;
-    *link = entry->next;
+    tdelete(entry, &images->tree, compare_nodes);
     return entry;
-}
-
-static void free_entry(struct fs_open_image *entry)
-{
-    if (entry)
-        fs_image_free(&entry->image);
-    free(entry);
 }
 
 int fs_open_images_get(struct fs_open_images *images, fs_node_index node, fs_image_builder *build,

@@ -11,12 +11,8 @@
 
 #include <pthread.h>
 
-#define FS_OPEN_IMAGES_BUCKETS 256
-
-struct fs_open_image;
-
 struct fs_open_images {
-    struct fs_open_image *buckets[FS_OPEN_IMAGES_BUCKETS];
+    void *tree; /* of tsearch(3), by node */
     pthread_mutex_t lock;
     pthread_cond_t changed; /* an image was built, or building was given up */
 };

@@ -46,16 +46,11 @@ struct gguf_pieces fs_tensor_pieces(const struct fs_tree *tree, const struct ggu
 
 static uint32_t type_id_of(const struct fs_tree *tree, const struct gguf_tensor *tensor)
 {
-    switch (tree->facts->dtype) {
-    case FS_DTYPE_F32:
-        return DEQUANT_F32;
-    case FS_DTYPE_F16:
-        return DEQUANT_F16;
-    case FS_DTYPE_BF16:
-        return DEQUANT_BF16;
-    case FS_DTYPE_STORED:
-        break;
-    }
+    static const uint32_t chosen[] = {
+        [FS_DTYPE_F32] = DEQUANT_F32, [FS_DTYPE_F16] = DEQUANT_F16, [FS_DTYPE_BF16] = DEQUANT_BF16};
+
+    if (tree->facts->dtype != FS_DTYPE_STORED)
+        return chosen[tree->facts->dtype];
     if (!tensor->type)
         return DEQUANT_F32;
     switch (tensor->type->id) {

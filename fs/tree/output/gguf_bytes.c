@@ -15,17 +15,5 @@ void fs_gguf_string(struct fs_sink *sink, struct gguf_string string)
 
 void fs_gguf_scalar(struct fs_sink *sink, const struct gguf_value *value)
 {
-    switch (value->type) {
-    case GGUF_BOOL:
-        fs_gguf_number(sink, value->boolean, 1);
-        break;
-    case GGUF_FLOAT32:
-        fs_sink_write(sink, &value->f32, sizeof value->f32);
-        break;
-    case GGUF_FLOAT64:
-        fs_sink_write(sink, &value->f64, sizeof value->f64);
-        break;
-    default:
-        fs_gguf_number(sink, value->u64, gguf_value_type_bytes(value->type));
-    }
+    fs_sink_write(sink, &value->u64, gguf_value_type_bytes(value->type)); /* or its other members */
 }

@@ -93,17 +93,6 @@ static uint64_t end_of_line(const struct fs_tree *tree, fs_node_index node, uint
     return start + sink.position;
 }
 
-int fs_checksums_size(const struct fs_tree *tree, const struct fs_node *node, uint64_t *size_bytes)
-{
-    (void)node;
-    *size_bytes = 0;
-    for (fs_node_index i = 0; i < tree->nodes.count; i++) {
-        if (is_summed(fs_tree_node(tree, i)))
-            *size_bytes = end_of_line(tree, i, *size_bytes);
-    }
-    return 0;
-}
-
 static uint64_t length_of(const struct fs_checksums *checksums)
 {
     return checksums->n_lines > 0 ? checksums->lines[checksums->n_lines - 1].end : 0;

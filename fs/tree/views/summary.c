@@ -71,36 +71,7 @@ static const char *name_of_file_type(uint64_t id)
     return NULL;
 }
 
-/* The tensors of one type. */
-struct share {
-    const struct dequant_type *type; /* NULL: all unknown types */
-    uint64_t n_tensors, n_elements, n_bytes;
-};
-
-static void add_share(struct share *shares, size_t *n_shares, const struct gguf_tensor *tensor)
-{
-    size_t i = 0;
-
-    while (i < *n_shares && shares[i].type != tensor->type)
-        i++;
-    if (i == *n_shares)
-        shares[(*n_shares)++] = (struct share){.type = tensor->type};
-    shares[i].n_tensors++;
-    /* Tensors may overlap, so a sum may be larger than any file; a wrong figure does no harm. */
-    shares[i].n_elements += tensor->n_elements;
-    shares[i].n_bytes += tensor->type ? tensor->size_bytes : tensor->extent_bytes;
-}
-
-static int compare_shares(const void *a, const void *b)
-{
-    const struct share *first = a, *second = b;
-
-    if (first->n_bytes != second->n_bytes)
-        return first->n_bytes > second->n_bytes ? -1 : 1;
-    return (first->n_tensors < second->n_tensors) - (first->n_tensors > second->n_tensors);
-}
-
-static void print_share(struct fs_sink *sink, const char *name, const struct share *share,
+static void print_share(struct fs_sink *sink, const char *name, const struct fs_share *share,
                         uint64_t all_bytes)
 {
     fs_sink_print(sink, "%-10s %7" PRIu64 " %15" PRIu64 " %15" PRIu64 "  %5.1f %%", name,
@@ -111,15 +82,10 @@ static void print_share(struct fs_sink *sink, const char *name, const struct sha
     fs_sink_literal(sink, "\n");
 }
 
-static void print_shares(struct fs_sink *sink, const struct share *shares, size_t n_shares)
+static void print_shares(struct fs_sink *sink, const struct fs_share *shares, size_t n_shares)
 {
-    struct share all = {0};
+    const struct fs_share all = fs_shares_sum(shares, n_shares);
 
-    for (size_t i = 0; i < n_shares; i++) {
-        all.n_tensors += shares[i].n_tensors;
-        all.n_elements += shares[i].n_elements;
-        all.n_bytes += shares[i].n_bytes;
-    }
     fs_sink_literal(sink, "\ntype       tensors        elements           bytes    share  "
                           "bits per weight\n");
     for (size_t i = 0; i < n_shares; i++)
@@ -129,7 +95,7 @@ static void print_shares(struct fs_sink *sink, const struct share *shares, size_
         print_share(sink, "all", &all, all.n_bytes);
 }
 
-static void write_shares_json(struct fs_sink *sink, const struct share *shares, size_t n_shares)
+static void write_shares_json(struct fs_sink *sink, const struct fs_share *shares, size_t n_shares)
 {
     fs_json_member(sink, "types", false);
     fs_sink_literal(sink, "[");
@@ -146,7 +112,7 @@ static void write_shares_json(struct fs_sink *sink, const struct share *shares, 
 }
 
 /* The name that the file gives its mix of types, or else the type that has most bytes. */
-static void print_quantization(const struct fs_summary *summary, const struct share *shares,
+static void print_quantization(const struct fs_summary *summary, const struct fs_share *shares,
                                size_t n_shares)
 {
     const struct gguf_key *key = gguf_find_key(summary->tree->model, "general.file_type");
@@ -288,26 +254,23 @@ static void print_summary(const struct fs_summary *summary)
     const struct fs_facts *facts = summary->tree->facts;
     const struct gguf_kind_found found = fs_kind_find(summary->tree);
     const struct gguf_kind *kind = gguf_kind_at(found.id);
-    struct share *shares = calloc(dequant_type_count() + 1, sizeof *shares);
-    uint64_t n_elements = 0;
+    struct fs_share *shares = calloc(dequant_type_count() + 1, sizeof *shares);
     size_t n_shares = 0;
 
     if (!shares) {
         fs_sink_fail(summary->sink, -ENOMEM);
         return;
     }
-    for (uint64_t i = 0; i < model->n_tensors; i++) {
-        add_share(shares, &n_shares, &model->tensors[i]);
-        n_elements += model->tensors[i].n_elements;
-    }
-    qsort(shares, n_shares, sizeof *shares, compare_shares);
+    for (uint64_t i = 0; i < model->n_tensors; i++)
+        fs_shares_add(shares, &n_shares, &model->tensors[i]);
+    fs_shares_sort(shares, n_shares);
 
     print_name(summary);
     fs_kind_write(summary, &found);
     print_architecture(summary, &found);
     if (summary->is_json || !kind->is_no_network) {
         fs_summary_label(summary, "parameters", "n_elements");
-        print_count(summary, n_elements);
+        print_count(summary, fs_shares_sum(shares, n_shares).n_elements);
         fs_summary_part(summary, "\n", NULL);
     }
     fs_summary_label(summary, "tensors", "n_tensors");

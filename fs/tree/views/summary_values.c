@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* Limit in bytes of a string from the model. */
 #define SHOWN_BYTES 200u
@@ -159,14 +160,8 @@ static void write_scalar(struct fs_sink *sink, const struct gguf_value *value)
     case GGUF_FLOAT64:
         fs_sink_print(sink, "%g", value->f64);
         break;
-    case GGUF_INT8:
-    case GGUF_INT16:
-    case GGUF_INT32:
-    case GGUF_INT64:
-        fs_sink_print(sink, "%" PRId64, value->i64);
-        break;
     default:
-        fs_sink_unsigned(sink, value->u64);
+        fs_json_scalar(sink, value);
     }
 }
 
@@ -192,4 +187,45 @@ void fs_summary_value(const struct fs_summary *summary, const struct gguf_value 
     }
     if (value->array.n_elements > SHOWN_ELEMENTS)
         fs_sink_print(sink, ", ... (%" PRIu64 " in all)", value->array.n_elements);
+}
+
+/* ---- tensors by type ---- */
+
+void fs_shares_add(struct fs_share *shares, size_t *n_shares, const struct gguf_tensor *tensor)
+{
+    size_t i = 0;
+
+    while (i < *n_shares && shares[i].type != tensor->type)
+        i++;
+    if (i == *n_shares)
+        shares[(*n_shares)++] = (struct fs_share){.type = tensor->type};
+    shares[i].n_tensors++;
+    shares[i].n_elements += tensor->n_elements;
+    shares[i].n_bytes += tensor->type ? tensor->size_bytes : tensor->extent_bytes;
+}
+
+static int compare_shares(const void *a, const void *b)
+{
+    const struct fs_share *first = a, *second = b;
+
+    if (first->n_bytes != second->n_bytes)
+        return first->n_bytes > second->n_bytes ? -1 : 1;
+    return (first->n_tensors < second->n_tensors) - (first->n_tensors > second->n_tensors);
+}
+
+void fs_shares_sort(struct fs_share *shares, size_t n_shares)
+{
+    qsort(shares, n_shares, sizeof *shares, compare_shares);
+}
+
+struct fs_share fs_shares_sum(const struct fs_share *shares, size_t n_shares)
+{
+    struct fs_share sum = {0};
+
+    for (size_t i = 0; i < n_shares; i++) {
+        sum.n_tensors += shares[i].n_tensors;
+        sum.n_elements += shares[i].n_elements;
+        sum.n_bytes += shares[i].n_bytes;
+    }
+    return sum;
 }

@@ -67,3 +67,17 @@ void fs_summary_value(const struct fs_summary *summary, const struct gguf_value 
 
 /* Return true if a value is worth a line: it is neither 0 nor empty, nor an array of arrays. */
 bool fs_summary_shows(const struct gguf_value *value);
+
+/*
+ * The tensors of one type. Tensors may overlap, so a sum may be larger than any file, and wrap; a
+ * wrong figure does no harm.
+ */
+struct fs_share {
+    const struct dequant_type *type; /* NULL: all unknown types */
+    uint64_t n_tensors, n_elements, n_bytes;
+};
+
+/* Add a tensor; there is room for another share. Sort shares, the one with most bytes first. */
+void fs_shares_add(struct fs_share *shares, size_t *n_shares, const struct gguf_tensor *tensor);
+void fs_shares_sort(struct fs_share *shares, size_t n_shares);
+struct fs_share fs_shares_sum(const struct fs_share *shares, size_t n_shares);

@@ -100,4 +100,3 @@ const char *fs_safetensors_obstacle(const struct fs_tree *tree);
  * hashes the files whose lines it touches, in parallel, and the checksums are kept.
  */
 fs_view_builder fs_checksums_build;
-fs_view_size fs_checksums_size;

@@ -110,7 +110,7 @@ static const struct fs_view views[] = {
     {"ollama.gguf", fs_ollama_gguf_applies, .build = fs_model_gguf_build, .part = FS_PART_OLLAMA,
      .is_summed = true},
     {"model.unsupported.txt", fs_model_unsupported_applies, .write = fs_model_unsupported_write},
-    {"SHA256SUMS", .build = fs_checksums_build, .size = fs_checksums_size},
+    {"SHA256SUMS", .build = fs_checksums_build},
     {"model.safetensors", fs_safetensors_applies, .build = fs_safetensors_build},
     {"split/<shard>.gguf", .build = fs_model_gguf_build},
     {"<extra>", .build = build_extra, .size = size_of_extra},

@@ -317,7 +317,7 @@ Test(fs_text, an_interrupt_cancels_it)
     cr_expect_eq(fs_tree_size(tree, node, &interrupt, &size_bytes), -EINTR);
     cr_expect_eq(n_calls, 7);
     cr_expect_eq(fs_tree_size(tree, node, &interrupt, &size_bytes), 0);
-    cr_expect_gt(n_calls, 7 + 8); /* every 64 KiB */
+    cr_expect_geq(n_calls, 7 + 8); /* every 64 KiB */
     cr_expect_gt(size_bytes, 500000u);
     fs_tree_free(tree);
     gguf_close(model);
