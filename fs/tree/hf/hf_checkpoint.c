@@ -1,8 +1,8 @@
 #include "fs/tree/hf/hf_checkpoint.h"
 
-#include "fs/tree/output/gguf_bytes.h"
 #include "fs/tree/hf/hf_config.h"
 #include "fs/tree/hf/hf_tokenizer.h"
+#include "fs/tree/output/value_writer.h"
 #include "fs/tree/output/json.h"
 #include "fs/tree/data/safetensors_header.h"
 #include "fs/tree/facts/facts.h"

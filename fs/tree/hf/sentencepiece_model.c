@@ -5,7 +5,7 @@
 #include "fs/tree/core/tree_core.h"
 #include "fs/tree/facts/facts.h"
 #include "fs/tree/hf/hf_tokenizer.h"
-#include "fs/tree/output/gguf_bytes.h"
+#include "fs/tree/output/value_writer.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 #include "fs/tree/output/value_writer.h"
 
-#include "fs/tree/output/gguf_bytes.h"
 #include "fs/tree/output/json.h"
 
 /* Arrays are nested up to GGUF_MAX_ARRAY_DEPTH deep: the parser refuses others. */
@@ -26,6 +25,21 @@ void fs_json_value(struct fs_sink *sink, const struct gguf_value *value)
         fs_json_value(sink, &element);
     }
     fs_sink_write(sink, "]", 1);
+}
+
+/* ---- GGUF ---- */
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers leave in the host's byte order");
+
+void fs_gguf_number(struct fs_sink *sink, uint64_t number, unsigned width_bytes)
+{
+    fs_sink_write(sink, &number, width_bytes);
+}
+
+void fs_gguf_string(struct fs_sink *sink, struct gguf_string string)
+{
+    fs_gguf_number(sink, string.length_bytes, sizeof string.length_bytes);
+    fs_sink_write(sink, string.data, string.length_bytes);
 }
 
 /* Return true if the source has the array's elements in the current form of GGUF. */
@@ -58,5 +72,6 @@ void fs_gguf_value(struct fs_sink *sink, const struct gguf_value *value)
     else if (value->type == GGUF_ARRAY)
         write_gguf_array(sink, &value->array);
     else
-        fs_gguf_scalar(sink, value);
+        fs_sink_write(sink, &value->u64,
+                      gguf_value_type_bytes(value->type)); /* or another member */
 }

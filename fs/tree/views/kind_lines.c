@@ -119,41 +119,36 @@ static bool is_same_integer(const struct gguf_value *a, const struct gguf_value 
     return gguf_value_is_integer(a) && gguf_value_is_integer(b) && a->u64 == b->u64;
 }
 
-/* Models without attention say 0 or nothing. */
-static void write_heads(const struct fs_summary *summary, const char *label)
+/* Write a count, and another one in parentheses; in a text only if `is_needed` or if it differs. */
+static void write_counts(const struct fs_summary *summary, const char *label, const char *key,
+                         const char *other_key, const char *after, bool is_needed)
 {
-    const struct gguf_model *model = summary->tree->model;
-    const struct gguf_value *heads = fs_summary_find(model, ".attention.head_count");
-    const struct gguf_value *kv_heads = fs_summary_find(model, ".attention.head_count_kv");
+    const struct gguf_value *count = fs_summary_find(summary->tree->model, key);
+    const struct gguf_value *other = fs_summary_find(summary->tree->model, other_key);
 
-    if (!heads || !fs_summary_has_integers(heads) || !fs_summary_shows(heads))
+    /* Models without attention or experts say 0 or nothing. */
+    if (!count || !fs_summary_has_integers(count) || !fs_summary_shows(count))
         return;
-    fs_summary_label(summary, label, "attention.head_count");
-    fs_summary_range(summary, heads);
-    if (kv_heads && fs_summary_has_integers(kv_heads) &&
-        (summary->is_json || !is_same_integer(heads, kv_heads))) {
-        fs_summary_part(summary, " (", "attention.head_count_kv");
-        fs_summary_range(summary, kv_heads);
-        fs_summary_part(summary, " for keys and values)", NULL);
+    fs_summary_label(summary, label, key + 1);
+    fs_summary_range(summary, count);
+    if (other && fs_summary_has_integers(other) &&
+        (summary->is_json || is_needed || !is_same_integer(count, other))) {
+        fs_summary_part(summary, " (", other_key + 1);
+        fs_summary_range(summary, other);
+        fs_summary_part(summary, after, NULL);
     }
     fs_summary_part(summary, "\n", NULL);
 }
 
+static void write_heads(const struct fs_summary *summary, const char *label)
+{
+    write_counts(summary, label, ".attention.head_count", ".attention.head_count_kv",
+                 " for keys and values)", false);
+}
+
 static void write_experts(const struct fs_summary *summary, const char *label)
 {
-    const struct gguf_value *used = fs_summary_find(summary->tree->model, ".expert_used_count");
-    const uint64_t n_experts = find_number(summary->tree->model, ".expert_count");
-
-    if (n_experts == 0)
-        return;
-    fs_summary_label(summary, label, "expert_count");
-    fs_sink_unsigned(summary->sink, n_experts);
-    if (used && fs_summary_has_integers(used)) {
-        fs_summary_part(summary, " (", "expert_used_count");
-        fs_summary_range(summary, used);
-        fs_summary_part(summary, " used per token)", NULL);
-    }
-    fs_summary_part(summary, "\n", NULL);
+    write_counts(summary, label, ".expert_count", ".expert_used_count", " used per token)", true);
 }
 
 static void write_vocabulary(const struct fs_summary *summary, const char *label)
@@ -200,11 +195,7 @@ static void write_pooling(const struct fs_summary *summary, const char *label)
     const struct gguf_value *type = fs_summary_find(summary->tree->model, ".pooling_type");
     const char *name = type && gguf_value_is_integer(type) ? gguf_pooling_name(type->u64) : NULL;
 
-    if (!name)
-        return;
-    fs_summary_label(summary, label, "pooling");
-    fs_summary_text(summary, name);
-    fs_summary_part(summary, "\n", NULL);
+    fs_summary_line(summary, label, "", "pooling", name);
 }
 
 /* ---- lines about tensors ---- */

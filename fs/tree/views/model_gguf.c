@@ -1,6 +1,5 @@
 #include "fs/tree/views/view_files.h"
 
-#include "fs/tree/output/gguf_bytes.h"
 #include "fs/tree/output/value_writer.h"
 #include "fs/tree/facts/facts.h"
 #include "fs/tree/data/tensor_segments.h"

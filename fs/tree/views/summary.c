@@ -221,18 +221,6 @@ static void print_findings(const struct fs_summary *summary, const struct fs_fin
     fs_summary_part(summary, findings->n_findings > 0 ? "\n" : "OK\n", NULL);
 }
 
-/* Write a line unless its text is NULL. */
-static void print_remark(const struct fs_summary *summary, const char *label, const char *before,
-                         const char *member, const char *text)
-{
-    if (!text)
-        return;
-    fs_summary_label(summary, label, member);
-    fs_summary_part(summary, before, NULL);
-    fs_summary_text(summary, text);
-    fs_summary_part(summary, "\n", NULL);
-}
-
 /* Return what is to be said of model.gguf, or NULL. */
 static const char *translation_remark(const struct fs_tree *tree)
 {
@@ -281,10 +269,10 @@ static void print_summary(const struct fs_summary *summary)
     print_files(summary);
     fs_kind_lines_write(summary, found.id);
     print_findings(summary, &facts->findings);
-    print_remark(summary, "model.gguf", "", "model_gguf", translation_remark(summary->tree));
-    print_remark(summary, "ollama.gguf", "no ollama.gguf: ", "no_ollama_gguf", facts->no_ollama);
-    print_remark(summary, "safetensors", "no model.safetensors: ", "no_safetensors",
-                 fs_safetensors_obstacle(summary->tree));
+    fs_summary_line(summary, "model.gguf", "", "model_gguf", translation_remark(summary->tree));
+    fs_summary_line(summary, "ollama.gguf", "no ollama.gguf: ", "no_ollama_gguf", facts->no_ollama);
+    fs_summary_line(summary, "safetensors", "no model.safetensors: ", "no_safetensors",
+                    fs_safetensors_obstacle(summary->tree));
     if (summary->is_json)
         write_shares_json(summary->sink, shares, n_shares);
     else if (n_shares > 0)

@@ -61,6 +61,17 @@ void fs_summary_text(const struct fs_summary *summary, const char *text)
         fs_sink_literal(summary->sink, text);
 }
 
+void fs_summary_line(const struct fs_summary *summary, const char *label, const char *before,
+                     const char *member, const char *text)
+{
+    if (!text)
+        return;
+    fs_summary_label(summary, label, member);
+    fs_summary_part(summary, before, NULL);
+    fs_summary_text(summary, text);
+    fs_summary_part(summary, "\n", NULL);
+}
+
 static void write_string(struct fs_sink *sink, struct gguf_string string)
 {
     const bool is_cut = string.length_bytes > SHOWN_BYTES;
