@@ -10,7 +10,7 @@
 char *fuzz_data_of(const struct gguf_model *model, const struct gguf_tensor *tensor)
 {
     char *blocks = fuzz_alloc(tensor->size_bytes);
-    const struct gguf_file *file = &model->files[0];
+    const struct gguf_file *file = &model->files[tensor->file_index];
 
     if (tensor->size_bytes > 0 && file->source.mapping)
         memcpy(blocks, file->source.mapping + tensor->file_offset, tensor->size_bytes);
