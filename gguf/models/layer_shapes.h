@@ -1,4 +1,4 @@
-/* The attention of each layer, as the keys of a model describe it. */
+/* The layers, as the keys of a model describe them. */
 #pragma once
 
 #include "gguf/models/models.h"
@@ -10,6 +10,11 @@ struct gguf_layer_shape {
     uint32_t kv_layer;
     bool is_windowed;
     bool has_indexer; /* else the layer uses the selection of the last layer with an indexer */
+
+    /* Only for programs that run the model, which fill it in. */
+    bool is_rotated;
+    float sparsity;             /* of the gates of its feed-forward; 0: none */
+    float clamp_experts, clamp; /* limits of activations; 0: none */
 };
 
 /* The model, and how its keys are read. */

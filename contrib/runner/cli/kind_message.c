@@ -1,5 +1,4 @@
 #include "contrib/runner/cli/session.h"
-#include "contrib/runner/tree/tensor_list.h"
 #include "gguf/models/kinds.h"
 
 #include <errno.h>
@@ -17,17 +16,9 @@ static uint32_t find_number(const struct run_metadata *metadata, const char *key
     struct run_failure ignored;
     uint32_t number = 0;
 
-    return run_metadata_u32(metadata, key, UINT32_MAX, &number, &ignored) < 0 ? 0 : number;
-}
-
-static int see_name(void *context, const struct run_listed_names *names,
-                    const struct run_listed_tensor *listed, struct run_failure *failure)
-{
-    (void)listed;
-    (void)failure;
-    gguf_kind_see(context,
-                  gguf_string_of(*names->gguf_name != '\0' ? names->gguf_name : names->name));
-    return 0;
+    return run_metadata_u32(metadata, key, RUN_SCALAR, 0, UINT32_MAX, &number, &ignored) < 0
+               ? 0
+               : number;
 }
 
 bool run_kind_explain(const struct run_tree *tree, int code, struct run_failure *failure)
@@ -44,12 +35,17 @@ bool run_kind_explain(const struct run_tree *tree, int code, struct run_failure 
     };
     struct gguf_kind_names names = {0};
     struct gguf_kind_found found;
+    struct run_weights *weights;
+    const char *name;
     const struct gguf_kind *kind;
     struct run_failure ignored;
 
     if (failure->is_elsewhere || (code != -ENOENT && code != -EINVAL && code != -ENOTSUP) ||
-        run_tensor_list_read(tree->fd, see_name, &names, &ignored) < 0)
+        run_weights_open(tree->fd, false, &weights, &ignored) < 0)
         return false;
+    for (size_t i = 0; (name = run_weights_name(weights, i)); i++)
+        gguf_kind_see(&names, gguf_string_of(name));
+    run_weights_close(weights);
     found = gguf_kind_find(&metadata, &names);
     kind = gguf_kind_at(found.tensors);
     /* A kind that may have a language model's tensors may also fail for a reason of its own. */

@@ -96,8 +96,8 @@ static int choose_context(const struct run_session *session, uint32_t n_wanted, 
     uint32_t n_trained = 0;
     int code;
 
-    code = run_metadata_u32(session->tree.metadata, ".context_length", UINT32_MAX, &n_trained,
-                            failure);
+    code = run_metadata_u32(session->tree.metadata, ".context_length", RUN_SCALAR, 0, UINT32_MAX,
+                            &n_trained, failure);
     if (code < 0)
         return code;
     if (n_given >= 0)
@@ -162,7 +162,7 @@ static int open_engine(struct run_session *session, uint32_t n_context, struct r
                                 failure);
 
     run_multiply_in_floats(options->is_exact);
-    if (code == 0 && run_weights_count(session->tree.weights) == 0)
+    if (code == 0 && !run_weights_name(session->tree.weights, 0))
         return run_fail(
             failure, -ENOENT,
             "a vocabulary only: the model has no tensors, so only --tokenize can use it");

@@ -25,7 +25,7 @@ static void load_router(struct run_loader *loader, const struct run_hparams *hpa
 }
 
 void run_experts_load(struct run_loader *loader, const struct run_hparams *hparams,
-                      const struct run_layer_shape *shape, struct run_experts *experts)
+                      const struct gguf_layer_shape *shape, struct run_experts *experts)
 {
     const uint64_t n = hparams->experts.n, n_embd = hparams->n_embd;
     const uint64_t n_narrow = run_load_n_rows(loader, "ffn_latent_down.weight");

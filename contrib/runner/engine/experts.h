@@ -28,7 +28,7 @@ struct run_feed_forward_input {
 };
 
 void run_experts_load(struct run_loader *loader, const struct run_hparams *hparams,
-                      const struct run_layer_shape *shape, struct run_experts *experts);
+                      const struct gguf_layer_shape *shape, struct run_experts *experts);
 
 /* out = the weighted sum of each token's experts, [n][n_embd]. */
 void run_experts_apply(const struct run_experts *experts, const struct run_pass *pass,

@@ -45,7 +45,7 @@ static void apply_channel_mix(const struct run_channel_mix *layer, const struct 
 }
 
 static void load_network(struct run_loader *loader, const struct run_hparams *hparams,
-                         const struct run_layer_shape *shape, const char *end,
+                         const struct gguf_layer_shape *shape, const char *end,
                          struct run_ffn *network)
 {
     run_ffn_load(loader, hparams, 1, hparams->n_embd, end, network);
@@ -54,7 +54,7 @@ static void load_network(struct run_loader *loader, const struct run_hparams *hp
 }
 
 void run_feed_forward_load(struct run_loader *loader, const struct run_hparams *hparams,
-                           const struct run_layer_shape *shape, struct run_feed_forward *layer)
+                           const struct gguf_layer_shape *shape, struct run_feed_forward *layer)
 {
     layer->has_experts = run_loader_has(loader, "ffn_gate_inp.weight");
     if (layer->has_experts) {

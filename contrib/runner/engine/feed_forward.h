@@ -27,7 +27,7 @@ struct run_feed_forward {
 };
 
 void run_feed_forward_load(struct run_loader *loader, const struct run_hparams *hparams,
-                           const struct run_layer_shape *shape, struct run_feed_forward *layer);
+                           const struct gguf_layer_shape *shape, struct run_feed_forward *layer);
 
 /* out = feed-forward, [n][n_embd]. */
 void run_feed_forward_apply(const struct run_feed_forward *layer, const struct run_pass *pass,

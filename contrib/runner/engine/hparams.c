@@ -30,10 +30,8 @@ static void read_norms(struct run_key_reader *reader, struct run_hparams *hparam
 static void read_layers(struct run_key_reader *reader, struct run_hparams *hparams)
 {
     for (size_t i = 0; i < run_hparams_n_shapes(hparams); i++) {
-        struct run_layer_shape *layer = &hparams->layers[i];
-        const size_t stored = i % hparams->n_stored;
+        struct gguf_layer_shape *layer = &hparams->layers[i];
 
-        run_read_u32_at(reader, ".feed_forward_length", stored, MAX_WIDTH, &layer->n_ff);
         layer->sparsity = i < hparams->architecture->feed_forward.n_sparse_layers
                               ? hparams->architecture->feed_forward.sparsity
                               : 0;

@@ -7,21 +7,7 @@
 #include "contrib/runner/engine/architectures.h"
 #include "contrib/runner/tree/metadata.h"
 #include "gguf/support/limits.h"
-#include "gguf/models/models.h"
-
-/* Hyperparameters that may differ from layer to layer. See struct gguf_layer_shape for heads. */
-struct run_layer_shape {
-    uint32_t n_head, n_head_kv; /* 0: no attention in this layer */
-    uint32_t n_ff;
-    uint32_t dim_k, dim_v; /* of a head's keys and values */
-    bool shares_kv;        /* the layer has no keys and values of its own and uses kv_layer's */
-    uint32_t kv_layer;
-    bool is_windowed;
-    bool is_rotated;
-    float sparsity;   /* of gates, see run_gaussian_top_k(); 0: none */
-    bool has_indexer; /* else the layer uses the selection of the last layer with an indexer */
-    float clamp_experts, clamp; /* of activations, see run_activate_gated_clamped(); 0: none */
-};
+#include "gguf/models/layer_shapes.h"
 
 struct run_experts_shape {
     uint32_t n, n_used;               /* 0: no experts */
@@ -51,7 +37,7 @@ struct run_hparams {
     uint32_t n_stored;  /* layers in the file: layer i uses the tensors of i % n_stored */
     bool has_loop_norm; /* the output norm is also applied between repetitions of the layers */
     bool is_parallel;   /* as enum run_residual says */
-    struct run_layer_shape *layers; /* [n_layer + n_nextn] */
+    struct gguf_layer_shape *layers; /* [n_layer + n_nextn] */
 
     enum run_norm_kind norm_kind; /* of all norms that have no kind of their own */
     float norm_epsilon;

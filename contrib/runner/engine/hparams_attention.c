@@ -1,7 +1,6 @@
 #include "contrib/runner/engine/hparams_parts.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static void read_key(void *reader, const char *key, size_t layer, uint32_t most, uint32_t *value)
 {
@@ -12,7 +11,7 @@ static bool is_array(void *reader, const char *key)
 {
     size_t n;
 
-    return run_metadata_numbers(((struct run_key_reader *)reader)->metadata, key, &n);
+    return run_metadata_is_array(((struct run_key_reader *)reader)->metadata, key, &n);
 }
 
 static void read_shapes(struct run_key_reader *reader, struct run_hparams *hparams)
@@ -28,34 +27,15 @@ static void read_shapes(struct run_key_reader *reader, struct run_hparams *hpara
         .is_array = is_array,
         .user = reader,
     };
-    struct gguf_layer_shape *shapes = calloc(keys.n_shapes, sizeof *shapes);
     struct gguf_shapes all;
-    const char *refusal;
+    const char *refusal = gguf_layer_shapes_read(&keys, hparams->layers, &all);
 
-    if (!shapes) {
-        reader->code = run_fail_memory(reader->failure);
-        return;
-    }
-    refusal = gguf_layer_shapes_read(&keys, shapes, &all);
     if (refusal)
         run_read_refuse(reader, refusal);
-    for (uint32_t i = 0; i < keys.n_shapes; i++) {
-        struct run_layer_shape *layer = &hparams->layers[i];
-
-        layer->n_head = shapes[i].n_head;
-        layer->n_head_kv = shapes[i].n_head_kv;
-        layer->dim_k = shapes[i].dim_k;
-        layer->dim_v = shapes[i].dim_v;
-        layer->shares_kv = shapes[i].shares_kv;
-        layer->kv_layer = shapes[i].kv_layer;
-        layer->is_windowed = shapes[i].is_windowed;
-        layer->has_indexer = shapes[i].has_indexer;
-    }
     hparams->n_head = all.n_head;
     hparams->dim_k = all.dim_k;
     hparams->dim_v = all.dim_v;
     hparams->window = all.window;
-    free(shapes);
 }
 
 static void read_rotation(struct run_key_reader *reader, struct run_hparams *hparams)

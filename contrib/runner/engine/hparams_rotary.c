@@ -35,13 +35,15 @@ static void read_yarn(struct run_key_reader *reader, const struct run_hparams *h
 /* Return true if the key's array has a number that is not 0. */
 static bool has_sections(const struct run_metadata *metadata)
 {
+    static const char key[] = ".rope.dimension_sections";
+    struct run_failure ignored;
+    float number = 0;
     size_t n;
-    const double *sections = run_metadata_numbers(metadata, ".rope.dimension_sections", &n);
 
-    for (size_t i = 0; i < n; i++)
-        if (sections[i] != 0 && !isnan(sections[i]))
-            return true;
-    return false;
+    run_metadata_is_array(metadata, key, &n);
+    for (size_t i = 0; i < n && number == 0; i++)
+        run_metadata_float(metadata, key, i, &number, &ignored);
+    return number != 0;
 }
 
 bool run_has_reference(const struct run_key_reader *reader, const struct run_architecture *row,

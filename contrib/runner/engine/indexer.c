@@ -16,7 +16,7 @@ static void load_norms(struct run_loader *loader, const struct run_hparams *hpar
 }
 
 void run_indexer_load(struct run_loader *loader, const struct run_hparams *hparams,
-                      const struct run_layer_shape *shape, bool is_required, uint64_t q_in,
+                      const struct gguf_layer_shape *shape, bool is_required, uint64_t q_in,
                       uint32_t n_head_kv, struct run_indexer *indexer)
 {
     const struct run_indexer_shape *sizes = &hparams->indexer;

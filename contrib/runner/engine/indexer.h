@@ -21,7 +21,7 @@ struct run_indexer {
  * queries, n_head_kv the number of key heads.
  */
 void run_indexer_load(struct run_loader *loader, const struct run_hparams *hparams,
-                      const struct run_layer_shape *shape, bool is_required, uint64_t q_in,
+                      const struct gguf_layer_shape *shape, bool is_required, uint64_t q_in,
                       uint32_t n_head_kv, struct run_indexer *indexer);
 
 /* Fill in pass->selection for the pass's tokens from x, [n][n_embd], and the input of queries,

@@ -55,8 +55,15 @@ bool run_read_has(const struct run_key_reader *reader, const char *key)
 
 void run_need_u32(struct run_key_reader *reader, const char *key, uint32_t max, uint32_t *value)
 {
-    if (reader->code == 0)
-        reader->code = run_metadata_need_u32(reader->metadata, key, 1, max, value, reader->failure);
+    if (reader->code < 0)
+        return;
+    if (run_metadata_has(reader->metadata, key))
+        reader->code =
+            run_metadata_u32(reader->metadata, key, RUN_SCALAR, 1, max, value, reader->failure);
+    else
+        reader->code =
+            run_fail(reader->failure, -ENOENT, "metadata: no %s%s",
+                     key[0] == '.' ? run_metadata_architecture(reader->metadata) : "", key);
 }
 
 /* Return the index of the layer's value in the array of that key. */
@@ -65,7 +72,7 @@ static size_t index_of(const struct run_key_reader *reader, const char *key, siz
     size_t n;
 
     if (layer == RUN_SCALAR || layer < reader->n_needed || reader->n_needed == 0 ||
-        !run_metadata_numbers(reader->metadata, key, &n))
+        !run_metadata_is_array(reader->metadata, key, &n))
         return layer;
     return n >= reader->n_needed && layer >= n ? n - 1 : layer;
 }
@@ -79,8 +86,8 @@ void run_read_u32_at(struct run_key_reader *reader, const char *key, size_t laye
     if (origin == FROM_LISTS)
         *value = (uint32_t)number;
     else if (origin == FROM_FILE)
-        reader->code = run_metadata_u32_at(reader->metadata, key, index_of(reader, key, layer), max,
-                                           value, reader->failure);
+        reader->code = run_metadata_u32(reader->metadata, key, index_of(reader, key, layer), 0, max,
+                                        value, reader->failure);
 }
 
 void run_read_u32(struct run_key_reader *reader, const char *key, uint32_t max, uint32_t *value)
@@ -96,8 +103,8 @@ void run_read_float_at(struct run_key_reader *reader, const char *key, size_t la
     if (origin == FROM_LISTS)
         *value = (float)number;
     else if (origin == FROM_FILE)
-        reader->code = run_metadata_float_at(reader->metadata, key, index_of(reader, key, layer),
-                                             value, reader->failure);
+        reader->code = run_metadata_float(reader->metadata, key, index_of(reader, key, layer),
+                                          value, reader->failure);
 }
 
 void run_read_float(struct run_key_reader *reader, const char *key, float *value)

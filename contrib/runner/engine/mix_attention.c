@@ -61,7 +61,7 @@ struct widths {
     uint64_t q, k, v;
 };
 
-static struct widths find_widths(const struct run_layer_shape *shape)
+static struct widths find_widths(const struct gguf_layer_shape *shape)
 {
     return (struct widths){
         .q = (uint64_t)shape->n_head * shape->dim_k,
@@ -74,7 +74,7 @@ static void load_qkv(struct run_loader *loader, const struct run_hparams *hparam
                      struct run_attention_layer *layer)
 {
     const struct run_architecture *row = hparams->architecture;
-    const struct run_layer_shape *shape = layer->shape;
+    const struct gguf_layer_shape *shape = layer->shape;
     const struct widths widths = find_widths(shape);
 
     if (has_kv)
@@ -128,7 +128,7 @@ void run_attention_cache(struct run_loader *loader, const struct run_mixer_place
 static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
 {
     const struct run_hparams *hparams = place->hparams;
-    const struct run_layer_shape *shape = &hparams->layers[place->index];
+    const struct gguf_layer_shape *shape = &hparams->layers[place->index];
     struct run_attention_layer *layer = mixer;
     const struct run_architecture *row = hparams->architecture;
     const bool has_kv = !shape->shares_kv;
@@ -271,7 +271,7 @@ static void norm_qk(const struct run_attention_layer *layer, const struct run_pa
 static void rotate_qk(const struct run_attention_layer *layer, const struct run_pass *pass,
                       const struct qkv *qkv)
 {
-    const struct run_layer_shape *shape = layer->shape;
+    const struct gguf_layer_shape *shape = layer->shape;
     const struct run_rotary *rotary = &pass->rotary[shape->is_windowed];
     const size_t dim = shape->dim_k, n_keys = n_made(layer);
 
@@ -296,8 +296,8 @@ static void norm_rotated(const struct run_attention_layer *layer, const struct r
              qkv->k);
 }
 
-void run_scale_queries_by_position(const struct run_pass *pass, const struct run_layer_shape *shape,
-                                   float *q, size_t width)
+void run_scale_queries_by_position(const struct run_pass *pass,
+                                   const struct gguf_layer_shape *shape, float *q, size_t width)
 {
     const struct run_hparams *hparams = pass->hparams;
 

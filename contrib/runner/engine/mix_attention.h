@@ -11,7 +11,7 @@ struct run_head_norm {
 };
 
 struct run_attention_layer {
-    const struct run_layer_shape *shape;
+    const struct gguf_layer_shape *shape;
     struct run_attention attention;
     struct run_linear qkv; /* [n_embd] to queries, keys and values, or … */
     struct run_linear q, k,
@@ -38,5 +38,5 @@ void run_attention_cache(struct run_loader *loader, const struct run_mixer_place
  * Multiply the queries q, [n][width], by a factor that grows with their position, if the
  * architecture does so in this layer; see temperature_scale in struct run_hparams.
  */
-void run_scale_queries_by_position(const struct run_pass *pass, const struct run_layer_shape *shape,
-                                   float *q, size_t width);
+void run_scale_queries_by_position(const struct run_pass *pass,
+                                   const struct gguf_layer_shape *shape, float *q, size_t width);

@@ -31,7 +31,7 @@ static bool is_sparse_before(const struct run_mixer_place *place)
 static void load(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
 {
     const struct run_hparams *hparams = place->hparams;
-    const struct run_layer_shape *shape = &hparams->layers[place->index];
+    const struct gguf_layer_shape *shape = &hparams->layers[place->index];
     struct run_latent_layer *layer = mixer;
     const uint32_t rank = hparams->latent_rank, n_rot = hparams->n_rot, n_head = shape->n_head;
     const bool is_main = place->index < hparams->n_layer; /* not a nextn layer */

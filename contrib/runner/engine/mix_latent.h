@@ -8,7 +8,7 @@
 #include "contrib/runner/engine/mixer.h"
 
 struct run_latent_layer {
-    const struct run_layer_shape *shape;
+    const struct gguf_layer_shape *shape;
     struct run_attention attention;
     uint32_t plain;             /* elements of a head's query and key that are not rotated */
     struct run_linear q;        /* [n_embd] to [n_head][latent_k], or … */

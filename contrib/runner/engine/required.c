@@ -132,7 +132,7 @@ static int check_listed(void *user, const char *name, size_t length, bool is_req
 static unsigned find_kind(const struct run_loader *loader, const struct run_hparams *hparams,
                           uint32_t layer)
 {
-    const struct run_layer_shape *shape = &hparams->layers[layer];
+    const struct gguf_layer_shape *shape = &hparams->layers[layer];
     const bool has_network = run_loader_has(loader, "ffn_down_shexp.weight") ||
                              run_loader_has(loader, "ffn_down.weight");
 

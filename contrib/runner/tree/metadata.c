@@ -1,7 +1,5 @@
 #include "contrib/runner/tree/metadata.h"
 
-#include "contrib/runner/tree/open_below.h"
-#include "gguf/support/arrays.h"
 #include "gguf/support/strings.h"
 
 #include <dirent.h>
@@ -23,15 +21,13 @@
 /* Larger than any vocabulary. The reader limits strings, and the callers limit arrays. */
 #define FILE_LIMIT_BYTES ((uint64_t)1 << 30)
 
-/* A key that was requested. */
+/* Larger than any other value. These stay in memory. */
+#define VALUE_LIMIT_BYTES ((uint64_t)16 << 20)
+
+/* A key that was looked up. */
 struct value {
     char *key;
-    bool is_there;
-    enum gguf_json_kind kind;
-    double number;
-    char *text;
-    double *numbers;
-    size_t n_numbers;
+    struct run_json json; /* all zeros: the key is missing */
 };
 
 /* The cache, which lookups change. */
@@ -70,16 +66,16 @@ static void write_path(const char *key, char path[PATH_BYTES])
     snprintf(path + used, PATH_BYTES - (size_t)used, ".json");
 }
 
-/* Read the key's file. Returns 1, or 0 if the key is missing. */
-static int read_key(const struct run_metadata *metadata, const char *key, struct run_json *json,
-                    struct run_failure *failure)
+/* Read the key's file. Returns 0, also if the key is missing; then *json is all zeros. */
+static int read_key(const struct run_metadata *metadata, const char *key, uint64_t limit_bytes,
+                    struct run_json *json, struct run_failure *failure)
 {
     char path[PATH_BYTES];
     int code;
 
     write_path(key, path);
-    code = run_json_read(metadata->tree_fd, path, FILE_LIMIT_BYTES, json, failure);
-    return code == -ENOENT || code == -ENAMETOOLONG ? 0 : code < 0 ? code : 1;
+    code = run_json_read(metadata->tree_fd, path, limit_bytes, json, failure);
+    return code == -ENOENT || code == -ENAMETOOLONG ? 0 : code;
 }
 
 static int remember(const struct run_metadata *metadata, int code,
@@ -103,92 +99,42 @@ static void free_value(void *node)
 {
     struct value *value = node;
 
-    free(value->key);
-    free(value->text);
-    free(value->numbers);
+    if (value) {
+        free(value->key);
+        run_json_free(&value->json);
+    }
     free(value);
 }
 
-/* Keep numbers up to the first string: the elements of an array have one type, and may be many. */
-static int keep_elements(struct value *value, const struct gguf_json *item)
+static const struct value *find_cached(const struct run_metadata *metadata, const char *key)
 {
-    size_t capacity = 0;
+    const struct value wanted = {.key = (char *)(uintptr_t)key};
+    struct value **node = (struct value **)tfind(&wanted, &metadata->cache->values, compare_keys);
 
-    for (bool is_text = false; item && !is_text && value->n_numbers < RUN_METADATA_MAX_NUMBERS;
-         item = item->next) {
-        double *numbers =
-            gguf_grow(value->numbers, &capacity, value->n_numbers + 1, sizeof *numbers);
-
-        if (!numbers)
-            return -ENOMEM;
-        value->numbers = numbers;
-        numbers[value->n_numbers++] = item->kind == GGUF_JSON_NUMBER  ? item->number
-                                      : item->kind == GGUF_JSON_TRUE  ? 1
-                                      : item->kind == GGUF_JSON_FALSE ? 0
-                                                                      : NAN;
-        is_text = item->kind == GGUF_JSON_STRING;
-    }
-    return 0;
-}
-
-static int keep(struct value *value, const struct gguf_json *json)
-{
-    value->kind = json->kind;
-    value->number = json->number;
-    if (json->kind == GGUF_JSON_ARRAY)
-        return keep_elements(value, json->child);
-    if (json->kind != GGUF_JSON_STRING)
-        return 0;
-    value->text = malloc(json->text.length_bytes + 1);
-    if (!value->text)
-        return -ENOMEM;
-    memcpy(value->text, json->text.data, json->text.length_bytes + 1);
-    return 0;
-}
-
-static int read_value(const struct run_metadata *metadata, struct value *value,
-                      struct run_failure *failure)
-{
-    struct run_json json;
-    int code = read_key(metadata, value->key, &json, failure);
-
-    value->is_there = code > 0;
-    if (code <= 0)
-        return code;
-    if (keep(value, json.values) < 0)
-        code = run_fail_memory(failure);
-    run_json_free(&json);
-    return code < 0 ? code : 0;
+    return node ? *node : NULL;
 }
 
 /* Return the value of a key. NULL if it is missing, or after setting the status. */
-static const struct value *find(const struct run_metadata *metadata, const char *key)
+static const struct gguf_json *find(const struct run_metadata *metadata, const char *key)
 {
     char buffer[KEY_BYTES];
-    const struct value wanted = {.key = (char *)(uintptr_t)full_key(metadata, key, buffer)};
+    const struct value *cached = find_cached(metadata, full_key(metadata, key, buffer));
     struct run_failure failure;
-    struct value **node, *value;
+    struct value *value;
     int code;
 
-    node = (struct value **)tfind(&wanted, &metadata->cache->values, compare_keys);
-    if (node)
-        return (*node)->is_there ? *node : NULL;
+    if (cached)
+        return cached->json.values;
     value = calloc(1, sizeof *value);
-    if (value)
-        value->key = strdup(wanted.key);
-    if (!value || !value->key) {
-        free(value);
-        remember(metadata, run_fail_memory(&failure), &failure);
-        return NULL;
-    }
-    code = remember(metadata, read_value(metadata, value, &failure), &failure);
+    code = value && (value->key = strdup(buffer))
+               ? read_key(metadata, buffer, VALUE_LIMIT_BYTES, &value->json, &failure)
+               : run_fail_memory(&failure);
     if (code == 0 && !tsearch(value, &metadata->cache->values, compare_keys))
-        code = remember(metadata, run_fail_memory(&failure), &failure);
-    if (code != 0) {
-        free_value(value);
-        return NULL;
-    }
-    return value->is_there ? value : NULL;
+        code = run_fail_memory(&failure);
+    if (remember(metadata, code, &failure) == 0)
+        return value->json.values;
+    free_value(value);
+    return NULL;
 }
 
 /* ---- all of it ---- */
@@ -252,7 +198,21 @@ const char *run_metadata_architecture(const struct run_metadata *metadata)
 
 bool run_metadata_has(const struct run_metadata *metadata, const char *key)
 {
-    return find(metadata, key) != NULL;
+    char buffer[KEY_BYTES], path[PATH_BYTES];
+    const struct value *cached = find_cached(metadata, full_key(metadata, key, buffer));
+    struct run_failure failure;
+    int fd;
+
+    if (cached)
+        return cached->json.values;
+    write_path(buffer, path);
+    fd = run_open_below(metadata->tree_fd, path, O_RDONLY | O_NONBLOCK);
+    if (fd >= 0)
+        close(fd);
+    else if (fd != -ENOENT && fd != -ENAMETOOLONG)
+        remember(metadata, run_fail(&failure, fd, "%s: %s", path, run_open_below_error(fd)),
+                 &failure);
+    return fd >= 0;
 }
 
 bool run_metadata_has_group(const struct run_metadata *metadata, const char *prefix)
@@ -280,12 +240,12 @@ bool run_metadata_has_group(const struct run_metadata *metadata, const char *pre
 
 const char *run_metadata_string(const struct run_metadata *metadata, const char *key)
 {
-    const struct value *value = find(metadata, key);
+    const struct gguf_json *value = find(metadata, key);
 
-    return value && value->kind == GGUF_JSON_STRING ? value->text : NULL;
+    return value && value->kind == GGUF_JSON_STRING ? value->text.data : NULL;
 }
 
-static bool is_bool(const struct value *value)
+static bool is_bool(const struct gguf_json *value)
 {
     return value->kind == GGUF_JSON_TRUE || value->kind == GGUF_JSON_FALSE;
 }
@@ -293,7 +253,7 @@ static bool is_bool(const struct value *value)
 int run_metadata_bool(const struct run_metadata *metadata, const char *key, bool *is_true,
                       struct run_failure *failure)
 {
-    const struct value *value = find(metadata, key);
+    const struct gguf_json *value = find(metadata, key);
     char buffer[KEY_BYTES];
 
     if (!value)
@@ -307,20 +267,21 @@ int run_metadata_bool(const struct run_metadata *metadata, const char *key, bool
 
 bool run_metadata_is_true(const struct run_metadata *metadata, const char *key, bool otherwise)
 {
-    const struct value *value = find(metadata, key);
+    const struct gguf_json *value = find(metadata, key);
 
     return value ? value->kind == GGUF_JSON_TRUE : otherwise;
 }
 
-const double *run_metadata_numbers(const struct run_metadata *metadata, const char *key, size_t *n)
+bool run_metadata_is_array(const struct run_metadata *metadata, const char *key, size_t *n)
 {
-    static const double none;
-    const struct value *value = find(metadata, key);
+    const struct gguf_json *value = find(metadata, key);
 
-    *n = value ? value->n_numbers : 0;
+    *n = 0;
     if (!value || value->kind != GGUF_JSON_ARRAY)
-        return NULL;
-    return value->numbers ? value->numbers : &none;
+        return false;
+    for (const struct gguf_json *item = value->child; item; item = item->next)
+        ++*n;
+    return true;
 }
 
 int run_metadata_each(const struct run_metadata *metadata, const char *key, run_take_element *take,
@@ -332,11 +293,12 @@ int run_metadata_each(const struct run_metadata *metadata, const char *key, run_
     int code;
 
     key = full_key(metadata, key, buffer);
-    code = read_key(metadata, key, &json, failure);
-    if (code <= 0)
+    code = read_key(metadata, key, FILE_LIMIT_BYTES, &json, failure);
+    if (code < 0 || !json.values)
         return code;
-    if (json.values->kind != GGUF_JSON_ARRAY)
-        code = run_fail(failure, -EINVAL, "metadata: %s: not an array", key);
+    code = json.values->kind == GGUF_JSON_ARRAY
+               ? 1
+               : run_fail(failure, -EINVAL, "metadata: %s: not an array", key);
     for (const struct gguf_json *item = json.values->child; code > 0 && item; item = item->next)
         code = take(context, index++, item, failure);
     run_json_free(&json);
@@ -345,33 +307,45 @@ int run_metadata_each(const struct run_metadata *metadata, const char *key, run_
 
 /* ---- numbers ---- */
 
+/* Return element `index` of an array, NULL if it is too short. */
+static const struct gguf_json *element(const struct gguf_json *array, size_t index, size_t *n)
+{
+    const struct gguf_json *item = array->child;
+
+    for (*n = 0; item && *n < index; item = item->next)
+        ++*n;
+    return item;
+}
+
 /* Return 1 and the number, 0 if the key is missing, or a negative errno. */
 static int find_number(const struct run_metadata *metadata, const char *key, size_t index,
                        double *number, struct run_failure *failure)
 {
-    const struct value *value = find(metadata, key);
+    const struct gguf_json *value = find(metadata, key);
     char buffer[KEY_BYTES];
+    size_t n;
 
     if (!value)
         return run_metadata_status(metadata, failure);
     key = full_key(metadata, key, buffer);
     if (is_bool(value))
         return run_fail(failure, -EINVAL, "metadata: %s: a bool, not a number", key);
-    if (value->kind == GGUF_JSON_ARRAY && index == RUN_SCALAR)
-        return run_fail(failure, -EINVAL, "metadata: %s: an array, not one number", key);
-    if (value->kind == GGUF_JSON_ARRAY && index >= value->n_numbers)
-        return run_fail(failure, -EINVAL, "metadata: %s: %zu values, layer %zu has none", key,
-                        value->n_numbers, index);
-    *number = value->kind == GGUF_JSON_ARRAY    ? value->numbers[index]
-              : value->kind == GGUF_JSON_NUMBER ? value->number
-                                                : NAN;
-    if (isnan(*number))
+    if (value->kind == GGUF_JSON_ARRAY) {
+        if (index == RUN_SCALAR)
+            return run_fail(failure, -EINVAL, "metadata: %s: an array, not one number", key);
+        value = element(value, index, &n);
+        if (!value)
+            return run_fail(failure, -EINVAL, "metadata: %s: %zu values, layer %zu has none", key,
+                            n, index);
+    }
+    if (!is_bool(value) && (value->kind != GGUF_JSON_NUMBER || isnan(value->number)))
         return run_fail(failure, -EINVAL, "metadata: %s: not a number", key);
+    *number = is_bool(value) ? value->kind == GGUF_JSON_TRUE : value->number;
     return 1;
 }
 
-int run_metadata_u32_at(const struct run_metadata *metadata, const char *key, size_t index,
-                        uint32_t max, uint32_t *value, struct run_failure *failure)
+int run_metadata_u32(const struct run_metadata *metadata, const char *key, size_t index,
+                     uint32_t least, uint32_t most, uint32_t *value, struct run_failure *failure)
 {
     char buffer[KEY_BYTES];
     double number = 0;
@@ -379,15 +353,15 @@ int run_metadata_u32_at(const struct run_metadata *metadata, const char *key, si
 
     if (found <= 0)
         return found;
-    if (!(number >= 0 && number <= max) || number != floor(number))
-        return run_fail(failure, -EINVAL, "metadata: %s: %.17g, not an integer from 0 to %u",
-                        full_key(metadata, key, buffer), number, max);
+    if (!(number >= least && number <= most) || number != floor(number))
+        return run_fail(failure, -EINVAL, "metadata: %s: %.17g, not an integer from %u to %u",
+                        full_key(metadata, key, buffer), number, least, most);
     *value = (uint32_t)number;
     return 0;
 }
 
-int run_metadata_float_at(const struct run_metadata *metadata, const char *key, size_t index,
-                          float *value, struct run_failure *failure)
+int run_metadata_float(const struct run_metadata *metadata, const char *key, size_t index,
+                       float *value, struct run_failure *failure)
 {
     char buffer[KEY_BYTES];
     double number = 0;
@@ -405,33 +379,7 @@ int run_metadata_float_at(const struct run_metadata *metadata, const char *key, 
 int run_metadata_double(const struct run_metadata *metadata, const char *key, double *value,
                         struct run_failure *failure)
 {
-    double number = 0;
-    int found = find_number(metadata, key, RUN_SCALAR, &number, failure);
+    const int found = find_number(metadata, key, RUN_SCALAR, value, failure);
 
-    if (found <= 0)
-        return found;
-    *value = number;
-    return 0;
-}
-
-int run_metadata_u32(const struct run_metadata *metadata, const char *key, uint32_t max,
-                     uint32_t *value, struct run_failure *failure)
-{
-    return run_metadata_u32_at(metadata, key, RUN_SCALAR, max, value, failure);
-}
-
-int run_metadata_need_u32(const struct run_metadata *metadata, const char *key, uint32_t min,
-                          uint32_t max, uint32_t *value, struct run_failure *failure)
-{
-    char buffer[KEY_BYTES];
-    int code = run_metadata_u32(metadata, key, max, value, failure);
-
-    if (code < 0)
-        return code;
-    if (!run_metadata_has(metadata, key))
-        return run_fail(failure, -ENOENT, "metadata: no %s", full_key(metadata, key, buffer));
-    if (*value < min)
-        return run_fail(failure, -EINVAL, "metadata: %s: %u is below %u",
-                        full_key(metadata, key, buffer), *value, min);
-    return code;
+    return found < 0 ? found : 0;
 }

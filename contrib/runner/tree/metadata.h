@@ -6,7 +6,7 @@
 #pragma once
 
 #include "contrib/runner/tree/failure.h"
-#include "contrib/runner/tree/json_reader.h"
+#include "contrib/runner/tree/tree_files.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ const char *run_metadata_architecture(const struct run_metadata *metadata);
  * is "llama.block_count" for llama.
  */
 
-/* Return true if the key exists. */
+/* Return true if the key exists; its value is not read. */
 bool run_metadata_has(const struct run_metadata *metadata, const char *key);
 
 /* Return true if a key begins with `prefix` and its file name is not shortened or escaped. */
@@ -51,13 +51,8 @@ bool run_metadata_is_true(const struct run_metadata *metadata, const char *key, 
 int run_metadata_bool(const struct run_metadata *metadata, const char *key, bool *is_true,
                       struct run_failure *failure);
 
-/*
- * The first RUN_METADATA_MAX_NUMBERS elements of the key's array, up to the first string; booleans
- * are 0 and 1, other elements that are not numbers are NaN. `*n` is their count. NULL if the key is
- * missing or not an array. Owned by the metadata.
- */
-#define RUN_METADATA_MAX_NUMBERS 65536
-const double *run_metadata_numbers(const struct run_metadata *metadata, const char *key, size_t *n);
+/* Return true if the key is an array; *n is the number of its elements, else 0. */
+bool run_metadata_is_array(const struct run_metadata *metadata, const char *key, size_t *n);
 
 /*
  * Take an element of an array. Return 1 to go on, 0 to ignore the rest, or a negative errno after
@@ -81,17 +76,11 @@ int run_metadata_each(const struct run_metadata *metadata, const char *key, run_
  */
 #define RUN_SCALAR SIZE_MAX
 
-int run_metadata_u32_at(const struct run_metadata *metadata, const char *key, size_t index,
-                        uint32_t max, uint32_t *value, struct run_failure *failure);
-int run_metadata_float_at(const struct run_metadata *metadata, const char *key, size_t index,
-                          float *value, struct run_failure *failure);
+int run_metadata_u32(const struct run_metadata *metadata, const char *key, size_t index,
+                     uint32_t least, uint32_t most, uint32_t *value, struct run_failure *failure);
+int run_metadata_float(const struct run_metadata *metadata, const char *key, size_t index,
+                       float *value, struct run_failure *failure);
 
 /* The same for keys with one value. */
-int run_metadata_u32(const struct run_metadata *metadata, const char *key, uint32_t max,
-                     uint32_t *value, struct run_failure *failure);
 int run_metadata_double(const struct run_metadata *metadata, const char *key, double *value,
                         struct run_failure *failure);
-
-/* As run_metadata_u32(), but the key must be there and its value at least `min`. */
-int run_metadata_need_u32(const struct run_metadata *metadata, const char *key, uint32_t min,
-                          uint32_t max, uint32_t *value, struct run_failure *failure);

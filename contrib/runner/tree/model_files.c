@@ -21,7 +21,7 @@
 #define COMPARED_BYTES 4096
 
 struct run_model_file {
-    char name[NAME_MAX + 1];
+    const char *name;    /* of the caller */
     const uint8_t *data; /* NULL: not used */
     int fd;
     int tree_fd; /* a file of the tree whose bytes come from this file; reads are not cached */
@@ -157,8 +157,7 @@ void run_model_files_open(struct run_model_files *files, const struct run_place 
         return;
     files->list = list;
     file = &list[files->n++];
-    *file = (struct run_model_file){.fd = -1, .tree_fd = -1};
-    memcpy(file->name, place->file, strlen(place->file) + 1);
+    *file = (struct run_model_file){.name = place->file, .fd = -1, .tree_fd = -1};
     map_file(file, place, raw_fd);
     if (!file->data) {
         close_descriptor(&file->fd);

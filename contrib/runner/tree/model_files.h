@@ -17,7 +17,7 @@
 
 /* The place of a tensor's bytes in a model file. */
 struct run_place {
-    const char *file; /* the file's name without directory; "": unknown */
+    const char *file; /* the file's name without directory, which must stay; "": unknown */
     uint64_t offset;
 };
 

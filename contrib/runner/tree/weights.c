@@ -1,8 +1,7 @@
 #include "contrib/runner/tree/weights.h"
 
 #include "contrib/runner/tree/model_files.h"
-#include "contrib/runner/tree/open_below.h"
-#include "contrib/runner/tree/tensor_list.h"
+#include "contrib/runner/tree/tree_files.h"
 #include "dequant/rows.h"
 #include "gguf/support/limits.h"
 #include "gguf/support/arrays.h"
@@ -25,28 +24,28 @@
 /* 2^53: a double holds all integers up to it. An offset beyond it counts as unknown. */
 #define MAX_EXACT 9007199254740992.0
 
+#define LIST_LIMIT_BYTES ((uint64_t)1 << 30)
+
 /* Twice the tensors that ggufs accepts. */
 enum { MAX_NAMES = 2 * GGUF_MAX_TENSORS };
 
 /* A name of a tensor. Two of them are one tensor if it has another name in GGUF. */
 struct entry {
-    char *name;
-    bool is_mapped;     /* a part of the model uses it */
-    bool has_mapping;   /* of its own, of `raw`; else the model file is mapped */
-    bool is_other_name; /* the GGUF name, a link in the tree */
-    const char *file;   /* the model file of the tensor; in weights->file_names */
-    struct run_listed_tensor listed;
-    const char *other; /* the GGUF name of this tensor, or NULL */
+    const char *name;
+    const struct gguf_json *info; /* the tensor in tensors.json */
+    const char *other;            /* the GGUF name of this tensor, or NULL */
+    bool is_other_name;           /* the GGUF name, a link in the tree */
+    bool is_mapped;               /* a part of the model uses it */
+    bool has_mapping;             /* of its own, of `raw`; else the model file is mapped */
     struct run_tensor tensor;
     uint64_t n_bytes;
 };
 
 struct run_weights {
     int tree_fd;
+    struct run_json list;  /* tensors.json, which has all texts */
     struct entry *entries; /* sorted by name */
     size_t n_entries, capacity;
-    char **file_names; /* owned; successive tensors of one file share its name */
-    size_t n_file_names, file_names_capacity;
     size_t *mapped; /* indices of mapped entries, in the order of mapping */
     size_t n_mapped;
     struct run_model_files files;
@@ -57,63 +56,73 @@ static int compare_names(const void *a, const void *b)
     return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
 }
 
-/* Return the name of the model file, which the weights own, or NULL without memory. */
-static const char *add_file_name(struct run_weights *weights, const char *name)
+/* Return the text of a member that is a string, or "". */
+static const char *text_of(const struct gguf_json *object, const char *key)
 {
-    const size_t n = weights->n_file_names;
-    char **names;
+    const struct gguf_json *member = gguf_json_member(object, key);
 
-    if (n > 0 && strcmp(weights->file_names[n - 1], name) == 0)
-        return weights->file_names[n - 1];
-    names = gguf_grow(weights->file_names, &weights->file_names_capacity, n + 1, sizeof *names);
-    if (!names)
-        return NULL;
-    weights->file_names = names;
-    names[n] = strdup(name);
-    weights->n_file_names += names[n] != NULL;
-    return names[n];
+    return member && member->kind == GGUF_JSON_STRING ? member->text.data : "";
 }
 
-static struct entry *add_entry(struct run_weights *weights, const char *name,
-                               const struct run_listed_tensor *listed, const char *file)
+/* Return the number of a member; NaN for other values, and `if_missing` without it. */
+static double number_of(const struct gguf_json *object, const char *key, double if_missing)
 {
-    struct entry *entries =
-        gguf_grow(weights->entries, &weights->capacity, weights->n_entries + 1, sizeof *entries);
-    struct entry *entry;
+    const struct gguf_json *member = gguf_json_member(object, key);
 
-    if (!entries)
-        return NULL;
-    weights->entries = entries;
-    entry = &entries[weights->n_entries++];
-    *entry = (struct entry){
-        .name = strdup(name), .file = add_file_name(weights, file), .listed = *listed};
-    return entry->name && entry->file ? entry : NULL;
+    return !member ? if_missing : member->kind == GGUF_JSON_NUMBER ? member->number : NAN;
 }
 
-static int add_tensor(void *context, const struct run_listed_names *names,
-                      const struct run_listed_tensor *listed, struct run_failure *failure)
+static bool is_whole(double number, double min, double max)
 {
-    struct run_weights *weights = context;
-    struct entry *entry = add_entry(weights, names->name, listed, names->file), *other;
+    return number >= min && number <= max && number == floor(number);
+}
 
-    if (weights->n_entries > MAX_NAMES)
+static int add_tensor(struct run_weights *weights, const struct gguf_json *info, size_t index,
+                      struct run_failure *failure)
+{
+    const char *path = text_of(info, "path"), *slash = strrchr(path, '/');
+    const char *gguf_name = text_of(info, "gguf_name");
+    /* The directory's name may differ from the tensor's. */
+    const char *name = slash ? slash + 1 : *path ? path : text_of(info, "name");
+    const bool has_other = gguf_name[0] != '\0' && strcmp(gguf_name, name) != 0;
+    struct entry *entries;
+
+    if (info->kind != GGUF_JSON_OBJECT)
+        return run_fail(failure, -EINVAL, "tensors.json: element %zu is not an object", index);
+    if (name[0] == '\0')
+        return run_fail(failure, -EINVAL, "tensors.json: tensor %zu has no name", index);
+    if (weights->n_entries > MAX_NAMES - 2)
         return run_fail(failure, -EINVAL, "tensors.json: more than %d names", MAX_NAMES);
-    if (!entry)
+    entries =
+        gguf_grow(weights->entries, &weights->capacity, weights->n_entries + 2, sizeof *entries);
+    if (!entries)
         return run_fail_memory(failure);
-    if (names->gguf_name[0] == '\0' || strcmp(names->gguf_name, names->name) == 0)
-        return 0;
-    other = add_entry(weights, names->gguf_name, listed, names->file);
-    if (!other)
-        return run_fail_memory(failure);
-    entry = other - 1; /* the list may have moved */
-    other->is_other_name = true;
-    entry->other = other->name;
+    weights->entries = entries;
+    entries[weights->n_entries++] =
+        (struct entry){.name = name, .info = info, .other = has_other ? gguf_name : NULL};
+    if (has_other)
+        entries[weights->n_entries++] =
+            (struct entry){.name = gguf_name, .info = info, .is_other_name = true};
     return 0;
+}
+
+static int read_list(struct run_weights *weights, struct run_failure *failure)
+{
+    size_t index = 0;
+    int code =
+        run_json_read(weights->tree_fd, "tensors.json", LIST_LIMIT_BYTES, &weights->list, failure);
+
+    if (code == 0 && weights->list.values->kind != GGUF_JSON_ARRAY)
+        return run_fail(failure, -EINVAL, "tensors.json: not a JSON array");
+    for (const struct gguf_json *info = code == 0 ? weights->list.values->child : NULL;
+         code == 0 && info; info = info->next)
+        code = add_tensor(weights, info, index++, failure);
+    return code;
 }
 
 static struct entry *find(const struct run_weights *weights, const char *name)
 {
-    struct entry wanted = {.name = (char *)(uintptr_t)name};
+    const struct entry wanted = {.name = name};
 
     if (weights->n_entries == 0)
         return NULL;
@@ -145,7 +154,7 @@ int run_weights_open(int tree_fd, bool is_private, struct run_weights **out,
     weights->tree_fd = tree_fd;
     if (is_private || run_is_on_own_mount(tree_fd))
         run_model_files_trust(&weights->files, tree_fd);
-    code = run_tensor_list_read(tree_fd, add_tensor, weights, failure);
+    code = read_list(weights, failure);
     if (code == 0 && weights->n_entries > 0) {
         qsort(weights->entries, weights->n_entries, sizeof *weights->entries, compare_names);
         weights->mapped = calloc(weights->n_entries, sizeof *weights->mapped);
@@ -165,19 +174,83 @@ void run_weights_close(struct run_weights *weights)
     if (!weights)
         return;
     for (size_t i = 0; i < weights->n_entries; i++) {
-        struct entry *entry = &weights->entries[i];
+        const struct entry *entry = &weights->entries[i];
 
         if (entry->has_mapping)
             munmap((void *)(uintptr_t)entry->tensor.data, entry->n_bytes);
-        free(entry->name);
     }
-    for (size_t i = 0; i < weights->n_file_names; i++)
-        free(weights->file_names[i]);
-    free(weights->file_names);
     run_model_files_close(&weights->files);
     free(weights->mapped);
     free(weights->entries);
+    run_json_free(&weights->list);
     free(weights);
+}
+
+static int take_type(const struct gguf_json *info, struct run_tensor *tensor,
+                     struct run_failure *failure)
+{
+    const double type = number_of(info, "ggml_type", NAN);
+    const double era = number_of(info, "era", DEQUANT_ERA);
+    const char *name = text_of(info, "type");
+
+    if (!is_whole(type, 0, UINT32_MAX))
+        return run_fail(failure, -EINVAL, "tensors.json: %s: no ggml_type", tensor->name);
+    if (strcmp(text_of(info, "byte_order"), "big") == 0)
+        return run_fail(failure, -ENOTSUP,
+                        "tensors.json: %s: the tensor is big-endian, but ggufs-run needs "
+                        "little-endian weights; mount the model and use model.gguf of the tree",
+                        tensor->name);
+    if (isnan(era))
+        return run_fail(failure, -ENOTSUP,
+                        "tensors.json: %s: the file does not say which layout (era) its quantized "
+                        "blocks have; mount the model with -o era=N, N from 0 to 2",
+                        tensor->name);
+    /* Several programs gave types of their own the same id. */
+    if (era == DEQUANT_ERA && name[0] != '\0')
+        tensor->type = dequant_candidate_by_name((uint32_t)type, name);
+    else
+        tensor->type = is_whole(era, 0, UINT32_MAX)
+                           ? dequant_type_of_era((uint32_t)type, (uint32_t)era)
+                           : NULL;
+    if (!tensor->type || !dequant_is_decodable(tensor->type))
+        return run_fail(failure, -ENOTSUP, "tensors.json: %s: type %.0f cannot be decoded",
+                        tensor->name, type);
+    return 0;
+}
+
+static int take_shape(const struct gguf_json *info, struct run_tensor *tensor,
+                      struct run_failure *failure)
+{
+    const struct gguf_json *ne = gguf_json_member(info, "ne");
+    size_t n = 0;
+
+    for (size_t i = 0; i < RUN_MAX_DIMS; i++)
+        tensor->ne[i] = 1;
+    for (const struct gguf_json *item = ne ? ne->child : NULL; item; item = item->next, n++) {
+        const double number = item->kind == GGUF_JSON_NUMBER ? item->number : 0;
+
+        if (n < RUN_MAX_DIMS && !is_whole(number, 1, INT32_MAX))
+            return run_fail(failure, -EINVAL, "tensors.json: %s: ne[%zu] is not from 1 to %d",
+                            tensor->name, n, INT32_MAX);
+        if (n < RUN_MAX_DIMS)
+            tensor->ne[n] = (uint64_t)number;
+    }
+    if (!ne || ne->kind != GGUF_JSON_ARRAY || n > RUN_MAX_DIMS)
+        return run_fail(failure, -EINVAL, "tensors.json: %s: no ne of at most %d dimensions",
+                        tensor->name, RUN_MAX_DIMS);
+    if (tensor->ne[0] % tensor->type->block_elements != 0)
+        return run_fail(failure, -EINVAL,
+                        "tensors.json: %s: row length %llu is not a multiple of the %s block size, "
+                        "%u",
+                        tensor->name, (unsigned long long)tensor->ne[0], tensor->type->name,
+                        tensor->type->block_elements);
+    if (tensor->ne[1] % tensor->type->interleave_rows != 0)
+        return run_fail(failure, -EINVAL,
+                        "tensors.json: %s: %llu rows are not a multiple of the %u that %s stores "
+                        "together",
+                        tensor->name, (unsigned long long)tensor->ne[1],
+                        tensor->type->interleave_rows, tensor->type->name);
+    return 0;
 }
 
 /*
@@ -311,14 +384,16 @@ static int map_bytes(struct run_weights *weights, struct entry *entry,
 
 static int read_entry(struct run_weights *weights, struct entry *entry, struct run_failure *failure)
 {
-    const double offset = entry->listed.offset;
-    const bool has_offset = offset >= 0 && offset <= MAX_EXACT && offset == floor(offset);
-    const struct run_place place = {has_offset ? entry->file : "",
+    const double offset = number_of(entry->info, "offset", NAN);
+    const bool has_offset = is_whole(offset, 0, MAX_EXACT);
+    const struct run_place place = {has_offset ? text_of(entry->info, "file") : "",
                                     has_offset ? (uint64_t)offset : 0};
     int code;
 
     entry->tensor.name = entry->name;
-    code = run_listed_tensor_take(&entry->listed, &entry->tensor, failure);
+    code = take_type(entry->info, &entry->tensor, failure);
+    if (code == 0)
+        code = take_shape(entry->info, &entry->tensor, failure);
     return code < 0 ? code : map_bytes(weights, entry, &place, failure);
 }
 
@@ -339,9 +414,11 @@ int run_weights_get(struct run_weights *weights, const char *name, struct run_te
     return 0;
 }
 
-size_t run_weights_count(const struct run_weights *weights)
+const char *run_weights_name(const struct run_weights *weights, size_t index)
 {
-    return weights->n_entries;
+    const struct entry *entry = &weights->entries[index];
+
+    return index >= weights->n_entries ? NULL : entry->other ? entry->other : entry->name;
 }
 
 bool run_weights_is_used(const struct run_weights *weights, const char *name)

@@ -20,8 +20,11 @@ int run_weights_open(int tree_fd, bool is_private, struct run_weights **out,
 /* Unmaps all tensors. */
 void run_weights_close(struct run_weights *weights);
 
-/* The number of tensors in the tree. */
-size_t run_weights_count(const struct run_weights *weights);
+/*
+ * Return name number `index` of the tensors in the tree, in GGUF if they have one there, from 0 on;
+ * NULL past the last one. A name may come twice.
+ */
+const char *run_weights_name(const struct run_weights *weights, size_t index);
 
 /* Return true if the tree has a tensor of that name. */
 bool run_weights_has(const struct run_weights *weights, const char *name);

@@ -16,7 +16,7 @@ enum { N_EMBD = 12, N_FF = 20, N_TOKENS = 9, N_EXPERTS = 8, N_SHARED = 10 };
 
 static struct run_files files;
 static struct run_architecture architecture;
-static struct run_layer_shape shape;
+static struct gguf_layer_shape shape;
 static struct run_hparams hparams;
 
 static void begin(void)

@@ -126,7 +126,7 @@ Test(run_hparams, invalid_values_are_refused)
     expect_refused("llama", ", \"llama.expert_count\": 4, \"llama.expert_used_count\": 5", -EINVAL,
                    "llama.expert_used_count: 5");
     expect_refused("llama", ", \"llama.expert_count\": 4, \"llama.expert_used_count\": 0", -EINVAL,
-                   "llama.expert_used_count: 0 is below 1");
+                   "llama.expert_used_count: 0, not an integer from 1 to ");
     expect_refused("deepseek2",
                    ", \"deepseek2.expert_count\": 4, \"deepseek2.expert_used_count\": 2, "
                    "\"deepseek2.expert_group_count\": 3, \"deepseek2.expert_group_used_count\": 1",

@@ -24,7 +24,7 @@ enum {
 enum { DIM_K = PLAIN + N_ROT };
 
 static struct run_files files;
-static struct run_layer_shape shape = {.n_head = N_HEAD, .n_head_kv = N_HEAD, .is_rotated = true};
+static struct gguf_layer_shape shape = {.n_head = N_HEAD, .n_head_kv = N_HEAD, .is_rotated = true};
 static const struct run_architecture architecture = {.names = "test",
                                                      .rotary = {.kind = RUN_ROTARY_NORMAL}};
 static struct run_hparams hparams;

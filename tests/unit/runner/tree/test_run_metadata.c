@@ -132,17 +132,17 @@ Test(run_metadata, failures_are_kept)
     uint32_t value = 7;
     size_t n;
 
-    cr_expect_eq(run_metadata_u32(metadata, "a", 10, &value, &failure), 0);
+    cr_expect_eq(run_metadata_u32(metadata, "a", RUN_SCALAR, 0, 10, &value, &failure), 0);
     cr_expect_eq(run_metadata_status(metadata, &failure), 0);
     cr_expect_not(run_metadata_is_true(metadata, "b", false));
     cr_expect_eq(run_metadata_status(metadata, &failure), -EINVAL);
     cr_expect_not_null(strstr(failure.text, "metadata/b.json"), "%s", failure.text);
-    cr_expect_eq(run_metadata_u32(metadata, "b", 10, &value, &failure), -EINVAL);
+    cr_expect_eq(run_metadata_u32(metadata, "b", RUN_SCALAR, 0, 10, &value, &failure), -EINVAL);
     run_metadata_close(metadata);
     metadata = metadata_of("{\"c\": [1, 2, x]}");
-    cr_expect_not(run_metadata_has(metadata, "c"));
-    cr_expect_null(run_metadata_numbers(metadata, "c", &n));
-    cr_expect_eq(run_metadata_u32_at(metadata, "c", 0, 10, &value, &failure), -EINVAL);
+    cr_expect(run_metadata_has(metadata, "c"), "it was not read");
+    cr_expect_not(run_metadata_is_array(metadata, "c", &n));
+    cr_expect_eq(run_metadata_u32(metadata, "c", 0, 0, 10, &value, &failure), -EINVAL);
     cr_expect_eq(run_metadata_status(metadata, &failure), -EINVAL);
     run_metadata_close(metadata);
 }
@@ -155,7 +155,8 @@ Test(run_metadata, names_are_escaped)
     uint32_t value = 7;
 
     run_files_write_text(&files, "metadata/..%2Fa%25%2F%01.n.json", "3\n");
-    cr_expect_eq(run_metadata_u32(metadata, ".n", 10, &value, &failure), 0, "%s", failure.text);
+    cr_expect_eq(run_metadata_u32(metadata, ".n", RUN_SCALAR, 0, 10, &value, &failure), 0, "%s",
+                 failure.text);
     cr_expect_eq(value, 3u);
     run_metadata_close(metadata);
 }
@@ -166,7 +167,7 @@ Test(run_metadata, other_keys_are_not_read)
     struct run_failure failure;
     uint32_t value = 7;
 
-    cr_expect_eq(run_metadata_u32(metadata, "a", 10, &value, &failure), 0);
+    cr_expect_eq(run_metadata_u32(metadata, "a", RUN_SCALAR, 0, 10, &value, &failure), 0);
     cr_expect_eq(run_metadata_status(metadata, &failure), 0);
     run_metadata_close(metadata);
 }
@@ -181,11 +182,11 @@ Test(run_metadata, keys_of_the_architecture)
     bool is_true = false;
 
     cr_expect_str_eq(run_metadata_architecture(metadata), "llama");
-    cr_expect_eq(run_metadata_u32(metadata, ".a", 10, &value, &failure), 0);
+    cr_expect_eq(run_metadata_u32(metadata, ".a", RUN_SCALAR, 0, 10, &value, &failure), 0);
     cr_expect_eq(value, 1u);
-    cr_expect_eq(run_metadata_u32(metadata, "other.a", 10, &value, &failure), 0);
+    cr_expect_eq(run_metadata_u32(metadata, "other.a", RUN_SCALAR, 0, 10, &value, &failure), 0);
     cr_expect_eq(value, 2u);
-    cr_expect_eq(run_metadata_u32(metadata, ".none", 10, &value, &failure), 0);
+    cr_expect_eq(run_metadata_u32(metadata, ".none", RUN_SCALAR, 0, 10, &value, &failure), 0);
     cr_expect_eq(value, 2u, "a missing key leaves the default");
     cr_expect_str_eq(run_metadata_string(metadata, "s"), "text");
     cr_expect_null(run_metadata_string(metadata, "t"));
@@ -232,8 +233,7 @@ Test(run_metadata, long_names_of_architectures)
     strcat(text, "\"}");
     metadata = metadata_of(text);
     cr_expect_eq(strlen(run_metadata_architecture(metadata)), 2000u);
-    cr_expect_eq(run_metadata_u32(metadata, ".a", 10, &value, &failure), 0);
-    cr_expect_eq(run_metadata_need_u32(metadata, ".a", 1, 10, &value, &failure), -ENOENT);
+    cr_expect_eq(run_metadata_u32(metadata, ".a", RUN_SCALAR, 0, 10, &value, &failure), 0);
     run_metadata_close(metadata);
 }
 
@@ -276,8 +276,9 @@ Test(run_metadata, whole_numbers)
 
         snprintf(text, sizeof text, "{\"key\": %s}", cases[i].text);
         metadata = metadata_of(text);
-        cr_expect_eq(run_metadata_u32(metadata, "key", cases[i].max, &value, &failure),
-                     cases[i].code, "%s", cases[i].text);
+        cr_expect_eq(
+            run_metadata_u32(metadata, "key", RUN_SCALAR, 0, cases[i].max, &value, &failure),
+            cases[i].code, "%s", cases[i].text);
         cr_expect_eq(value, cases[i].code == 0 ? cases[i].value : 99, "%s", cases[i].text);
         if (cases[i].code < 0)
             cr_expect_eq(strncmp(failure.text, "metadata: key: ", 15), 0, "%s", failure.text);
@@ -293,17 +294,17 @@ Test(run_metadata, arrays_with_a_value_per_layer)
     uint32_t value = 0;
     float number = 0;
 
-    cr_expect_eq(run_metadata_u32_at(metadata, ".a", 0, 10, &value, &failure), 0);
+    cr_expect_eq(run_metadata_u32(metadata, ".a", 0, 0, 10, &value, &failure), 0);
     cr_expect_eq(value, 3u);
-    cr_expect_eq(run_metadata_u32_at(metadata, ".a", 1, 10, &value, &failure), 0);
+    cr_expect_eq(run_metadata_u32(metadata, ".a", 1, 0, 10, &value, &failure), 0);
     cr_expect_eq(value, 1u);
-    cr_expect_eq(run_metadata_u32_at(metadata, ".a", 2, 10, &value, &failure), -EINVAL);
-    cr_expect_eq(run_metadata_float_at(metadata, ".a", 2, &number, &failure), 0);
+    cr_expect_eq(run_metadata_u32(metadata, ".a", 2, 0, 10, &value, &failure), -EINVAL);
+    cr_expect_eq(run_metadata_float(metadata, ".a", 2, &number, &failure), 0);
     cr_expect_eq(number, 2.5f);
-    cr_expect_eq(run_metadata_u32_at(metadata, ".a", 3, 10, &value, &failure), -EINVAL);
+    cr_expect_eq(run_metadata_u32(metadata, ".a", 3, 0, 10, &value, &failure), -EINVAL);
     cr_expect_str_eq(failure.text, "metadata: llama.a: 3 values, layer 3 has none");
-    cr_expect_eq(run_metadata_u32_at(metadata, ".a", RUN_SCALAR, 10, &value, &failure), -EINVAL);
-    cr_expect_eq(run_metadata_u32_at(metadata, "b", 1000, 10, &value, &failure), 0);
+    cr_expect_eq(run_metadata_u32(metadata, ".a", RUN_SCALAR, 0, 10, &value, &failure), -EINVAL);
+    cr_expect_eq(run_metadata_u32(metadata, "b", 1000, 0, 10, &value, &failure), 0);
     cr_expect_eq(value, 8u, "a single value applies to all layers");
     run_metadata_close(metadata);
 }
@@ -315,76 +316,72 @@ Test(run_metadata, floats)
     struct run_failure failure;
     float value = 7;
 
-    cr_expect_eq(run_metadata_float_at(metadata, "none", 0, &value, &failure), 0);
+    cr_expect_eq(run_metadata_float(metadata, "none", 0, &value, &failure), 0);
     cr_expect_eq(value, 7);
-    cr_expect_eq(run_metadata_float_at(metadata, "a", 0, &value, &failure), 0);
+    cr_expect_eq(run_metadata_float(metadata, "a", 0, &value, &failure), 0);
     cr_expect_eq(value, 1e-5f);
-    cr_expect_eq(run_metadata_float_at(metadata, "b", 0, &value, &failure), -EINVAL);
-    cr_expect_eq(run_metadata_float_at(metadata, "c", 0, &value, &failure), 0);
+    cr_expect_eq(run_metadata_float(metadata, "b", 0, &value, &failure), -EINVAL);
+    cr_expect_eq(run_metadata_float(metadata, "c", 0, &value, &failure), 0);
     cr_expect_eq(value, -3);
-    cr_expect_eq(run_metadata_float_at(metadata, "d", 0, &value, &failure), -EINVAL);
-    cr_expect_eq(run_metadata_float_at(metadata, "e", 0, &value, &failure), -EINVAL);
-    cr_expect_eq(run_metadata_float_at(metadata, "f", 0, &value, &failure), 0);
+    cr_expect_eq(run_metadata_float(metadata, "d", 0, &value, &failure), -EINVAL);
+    cr_expect_eq(run_metadata_float(metadata, "e", 0, &value, &failure), -EINVAL);
+    cr_expect_eq(run_metadata_float(metadata, "f", 0, &value, &failure), 0);
     cr_expect_eq(value, 0);
     run_metadata_close(metadata);
 }
 
-Test(run_metadata, required_keys_and_their_minimum)
+Test(run_metadata, least_value)
 {
     struct run_metadata *metadata = metadata_of("{\"a\": 1, \"b\": 0}");
     struct run_failure failure;
     uint32_t value = 7;
 
-    cr_expect_eq(run_metadata_need_u32(metadata, "a", 1, 10, &value, &failure), 0);
+    cr_expect_eq(run_metadata_u32(metadata, "a", RUN_SCALAR, 1, 10, &value, &failure), 0);
     cr_expect_eq(value, 1u);
-    cr_expect_eq(run_metadata_need_u32(metadata, "b", 1, 10, &value, &failure), -EINVAL);
-    cr_expect_str_eq(failure.text, "metadata: b: 0 is below 1");
-    cr_expect_eq(run_metadata_need_u32(metadata, "none", 1, 10, &value, &failure), -ENOENT);
-    cr_expect_str_eq(failure.text, "metadata: no none");
+    cr_expect_eq(run_metadata_u32(metadata, "b", RUN_SCALAR, 1, 10, &value, &failure), -EINVAL);
+    cr_expect_str_eq(failure.text, "metadata: b: 0, not an integer from 1 to 10");
     run_metadata_close(metadata);
 }
 
-Test(run_metadata, arrays_of_numbers)
+Test(run_metadata, elements)
 {
-    struct run_metadata *metadata = metadata_of("{\"a\": [1, true, null, [3], -4.5, \"2\", 5], "
-                                                "\"empty\": [], \"text\": \"[]\", \"one\": 1}");
-    const double *numbers;
-    size_t n;
-
-    numbers = run_metadata_numbers(metadata, "a", &n);
-    cr_assert_eq(n, 6u);
-    cr_expect(numbers[0] == 1 && numbers[1] == 1 && numbers[4] == -4.5);
-    cr_expect(isnan(numbers[2]) && isnan(numbers[3]) && isnan(numbers[5]));
-    cr_expect_not_null(run_metadata_numbers(metadata, "empty", &n));
-    cr_expect_eq(n, 0u);
-    cr_expect_null(run_metadata_numbers(metadata, "text", &n));
-    cr_expect_null(run_metadata_numbers(metadata, "one", &n));
-    cr_expect_null(run_metadata_numbers(metadata, "none", &n));
-    run_metadata_close(metadata);
-}
-
-/*
- * Only the first RUN_METADATA_MAX_NUMBERS elements are kept, so memory does not grow with the file.
- */
-Test(run_metadata, long_arrays_are_cut)
-{
-    const size_t n_elements = 3 * RUN_METADATA_MAX_NUMBERS;
-    struct run_metadata *metadata = metadata_of("{}");
-    char *text = numbers_alloc(2 * n_elements + 1, 1);
+    struct run_metadata *metadata =
+        metadata_of("{\"a\": [1, true, null, \"x\", -4.5, NaN], \"empty\": [], \"text\": \"[]\","
+                    " \"one\": 1}");
+    static const float expected[] = {1, 1, NAN, NAN, -4.5f, NAN};
     struct run_failure failure;
-    uint32_t value;
     size_t n;
 
-    text[0] = '[';
-    for (size_t i = 0; i < n_elements; i++)
-        memcpy(text + 1 + 2 * i, "7,", 2);
-    text[2 * n_elements] = ']';
-    run_files_write(&files, "metadata/long.json", text, 2 * n_elements + 1);
+    cr_expect(run_metadata_is_array(metadata, "a", &n));
+    cr_assert_eq(n, COUNT(expected));
+    for (size_t i = 0; i < n; i++) {
+        float value = 7;
+        const int code = run_metadata_float(metadata, "a", i, &value, &failure);
+
+        cr_expect_eq(code, isnan(expected[i]) ? -EINVAL : 0);
+        cr_expect_eq(value, isnan(expected[i]) ? 7 : expected[i]);
+    }
+    cr_expect(run_metadata_is_array(metadata, "empty", &n) && n == 0);
+    cr_expect_not(run_metadata_is_array(metadata, "text", &n));
+    cr_expect_not(run_metadata_is_array(metadata, "one", &n));
+    cr_expect_not(run_metadata_is_array(metadata, "none", &n));
+    run_metadata_close(metadata);
+}
+
+/* Values stay in memory, which must not grow with a file. */
+Test(run_metadata, long_values_are_refused)
+{
+    const size_t n_bytes = (size_t)17 << 20;
+    struct run_metadata *metadata = metadata_of("{}");
+    char *text = numbers_alloc(n_bytes, 1);
+    struct run_failure failure;
+
+    memset(text, 'x', n_bytes);
+    text[0] = text[n_bytes - 1] = '"';
+    run_files_write(&files, "metadata/long.json", text, n_bytes);
     free(text);
-    cr_expect_not_null(run_metadata_numbers(metadata, "long", &n));
-    cr_expect_eq(n, (size_t)RUN_METADATA_MAX_NUMBERS);
-    cr_expect_eq(run_metadata_u32_at(metadata, "long", n - 1, 10, &value, &failure), 0);
-    cr_expect_eq(value, 7u);
+    cr_expect_null(run_metadata_string(metadata, "long"));
+    cr_expect_eq(run_metadata_status(metadata, &failure), -EFBIG);
     run_metadata_close(metadata);
 }
 

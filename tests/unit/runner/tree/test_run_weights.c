@@ -1,5 +1,5 @@
 /* The tensors of a tree, as the runner maps them: valid and invalid files. */
-#include "contrib/runner/tree/open_below.h"
+#include "contrib/runner/tree/tree_files.h"
 #include "tests/unit/runner/metadata_files.h"
 #include "tests/unit/runner/run_numbers.h"
 #include "tests/unit/runner/run_tree_files.h"
