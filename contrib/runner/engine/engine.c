@@ -72,9 +72,9 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
         engine->positions = &engine->position_rows;
     }
     run_load_stream_norm_if(loader, hparams, "output_norm", &engine->output_norm);
-    if (hparams->architecture->norms.plain & RUN_PLAIN_LAYER_NORMS)
+    if (hparams->architecture->layers & RUN_PLAIN_LAYER_NORMS)
         engine->output_norm.is_there = true;
-    if (hparams->architecture->norms.plain & RUN_PLAIN_EMBEDDING_NORM)
+    if (hparams->architecture->layers & RUN_PLAIN_EMBEDDING_NORM)
         engine->embedding_norm.is_there = true;
     /* LFM2 calls its output norm token_embd_norm. */
     if (!engine->output_norm.is_there) {
@@ -101,7 +101,7 @@ static void load_rotary(struct run_engine *engine, const struct run_metadata *me
                                           loader->failure);
         if (loader->code < 0)
             return;
-        if (!is_windowed || !engine->hparams.architecture->window.is_unscaled)
+        if (!is_windowed || !(engine->hparams.architecture->attention & RUN_UNSCALED_WINDOWS))
             scaling.factors = run_load_rope_factors(
                 loader, &engine->hparams, engine->n_context > scaling.n_original, rotary->n_rot);
         if (run_rotary_make(rotary, &scaling) < 0)
@@ -151,7 +151,7 @@ static void load_nextn(struct run_engine *engine, const struct run_loader *of,
     struct run_loader loader = *of;
 
     if (engine->hparams.n_nextn == 0 || !run_engine_can_rewind(engine) ||
-        engine->hparams.architecture->layers.nextn == RUN_NEXTN_SKIPPED)
+        !(engine->hparams.architecture->layers & (RUN_NEXTN_NORMED | RUN_NEXTN_RAW)))
         return;
     loader.failure = &engine->nextn_failure;
     run_nextn_load(&loader, &place, &model, kinds, &engine->nextn);
@@ -361,7 +361,7 @@ static void begin(const struct run_engine *engine, struct run_pass *pass, float 
     const size_t size = pass->n * engine->hparams.n_embd;
 
     embed(engine, pass, x);
-    if (engine->hparams.architecture->layers.output_scale == RUN_LAYER_SCALES_EMBEDDINGS)
+    if (engine->hparams.architecture->layers & RUN_SCALES_EMBEDDINGS)
         pass->embeddings = memcpy(run_scratch_take(pass->scratch, size), x, size * sizeof *x);
     if (engine->per_layer.tokens.weight.data)
         pass->per_layer = run_per_layer_make(&engine->per_layer, pass, x);

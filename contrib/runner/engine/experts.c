@@ -189,7 +189,7 @@ static void apply_one(const struct run_ffn *networks, const struct run_pass *pas
                       const struct choice *choices, size_t n, size_t width, const float *x,
                       float *in, float *result, float *out)
 {
-    const bool weighs_input = pass->hparams->architecture->experts.weights_before;
+    const bool weighs_input = pass->hparams->architecture->layers & RUN_WEIGHTS_BEFORE;
 
     for (size_t i = 0; i < n; i++) {
         const float *row = x + choices[i].token * width;
@@ -249,7 +249,7 @@ static const float *router_input(const struct run_experts *experts, const struct
     const float scale = 1 / sqrtf((float)n_embd);
     float *scaled;
 
-    if (pass->hparams->architecture->experts.router_input == RUN_INPUT_LAYER)
+    if (pass->hparams->architecture->layers & RUN_ROUTER_TAKES_INPUT)
         return in->layer;
     if (!experts->router_scale)
         return x;
@@ -266,7 +266,7 @@ static const float *router_input(const struct run_experts *experts, const struct
 static const float *norm_input(const struct run_experts *experts, const struct run_pass *pass,
                                const struct run_feed_forward_input *in)
 {
-    const bool is_layer_input = pass->hparams->architecture->experts.input == RUN_INPUT_LAYER;
+    const bool is_layer_input = pass->hparams->architecture->layers & RUN_EXPERTS_TAKE_INPUT;
     const size_t n = pass->n, n_embd = pass->hparams->n_embd;
     float *normed;
 

@@ -24,7 +24,7 @@ struct run_experts {
 struct run_feed_forward_input {
     const float *normed;   /* the residual, normalized */
     const float *residual; /* the residual after attention */
-    const float *layer;    /* the layer's input; valid only for rows with RUN_INPUT_LAYER */
+    const float *layer;    /* the layer's input; valid only for rows with RUN_…_INPUT */
 };
 
 void run_experts_load(struct run_loader *loader, const struct run_hparams *hparams,

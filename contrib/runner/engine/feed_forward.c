@@ -79,7 +79,10 @@ void run_feed_forward_load(struct run_loader *loader, const struct run_hparams *
 static void add_shared(const struct run_feed_forward *layer, const struct run_pass *pass,
                        const float *x, float *out)
 {
-    const float scale = pass->hparams->architecture->experts.shared_scale;
+    const enum run_layer_rules rules = pass->hparams->architecture->layers;
+    const float scale = rules & RUN_HALF_OF_EXPERTS        ? 0.5f
+                        : rules & RUN_ROOT_HALF_OF_EXPERTS ? 0.70710678118654752f
+                                                           : 1;
     const size_t n = pass->n, n_embd = pass->hparams->n_embd;
     float *shared = run_scratch_take(pass->scratch, n * n_embd);
     float *weights = run_scratch_take(pass->scratch, n);
@@ -94,7 +97,7 @@ static void add_shared(const struct run_feed_forward *layer, const struct run_pa
         for (size_t j = 0; j < n_embd; j++)
             out[i * n_embd + j] += weight * shared[i * n_embd + j];
     }
-    if (scale != 0)
+    if (scale != 1)
         for (size_t i = 0; i < n * n_embd; i++)
             out[i] *= scale;
 }

@@ -16,13 +16,12 @@ static const char *name_of(const char *what, const char *end, const char *weight
 void run_ffn_load(struct run_loader *loader, const struct run_hparams *hparams, uint64_t n,
                   uint64_t width, const char *end, struct run_ffn *ffn)
 {
-    const struct run_architecture *row = hparams->architecture;
     char name[NAME_BYTES];
     uint64_t n_ff, n_up;
 
     n_ff = run_load_n_elements(loader, name_of("down", end, ".weight", name)) / n / width;
     ffn->n_ff = n_ff;
-    ffn->activation = row->feed_forward.activation;
+    ffn->activation = hparams->architecture->activation;
     run_load_linears(loader, name_of("down", end, "", name), n_ff, width, n, &ffn->down);
     run_load_norm_if(loader, name_of("sub_norm", end, "", name), hparams->norm_kind,
                      hparams->norm_epsilon, n_ff, &ffn->sub_norm);

@@ -11,6 +11,10 @@
 /* The values of expert_gating_func; 0: not set. */
 enum { GATING_SOFTMAX = 1, GATING_SIGMOID = 2, GATING_SOFTMAX_CHOSEN = 3 };
 
+/* Of RUN_SPARSE_GATES: the mean plus so many deviations is the least gate, in the first layers. */
+#define SPARSITY 1.6448533535003662f
+enum { N_SPARSE_LAYERS = 10 };
+
 /* The key of the epsilon that the lists require says which norms the architecture has. */
 static void read_norms(struct run_key_reader *reader, struct run_hparams *hparams)
 {
@@ -32,9 +36,8 @@ static void read_layers(struct run_key_reader *reader, struct run_hparams *hpara
     for (size_t i = 0; i < run_hparams_n_shapes(hparams); i++) {
         struct gguf_layer_shape *layer = &hparams->layers[i];
 
-        layer->sparsity = i < hparams->architecture->feed_forward.n_sparse_layers
-                              ? hparams->architecture->feed_forward.sparsity
-                              : 0;
+        if (hparams->architecture->layers & RUN_SPARSE_GATES && i < N_SPARSE_LAYERS)
+            layer->sparsity = SPARSITY;
         run_read_float_at(reader, ".swiglu_clamp_exp", i, &layer->clamp_experts);
         run_read_float_at(reader, ".swiglu_clamp_shexp", i, &layer->clamp);
     }
@@ -81,17 +84,17 @@ static void read_scales(struct run_key_reader *reader, struct run_hparams *hpara
     const struct run_architecture *row = hparams->architecture;
     float embedding = 1, logit = 1, residual = 1;
 
-    if (row->scales.has_minicpm_defaults) {
+    if (row->layers & RUN_MINICPM_DEFAULTS) {
         embedding = 12;
         residual = 1.4f / sqrtf((float)hparams->n_layer);
         logit = (float)hparams->n_embd / 256;
     }
-    if (row->scales.embedding_by_root)
+    if (row->layers & RUN_EMBEDDING_BY_ROOT)
         embedding = sqrtf((float)hparams->n_embd);
     hparams->embedding_scale = run_read_scale(reader, ".embedding_scale", embedding);
     hparams->residual_scale = run_read_scale(reader, ".residual_scale", residual);
     logit = run_read_scale(reader, ".logit_scale", logit);
-    hparams->logit_scale = row->scales.logits_divided ? 1 / logit : logit;
+    hparams->logit_scale = row->layers & RUN_LOGITS_DIVIDED ? 1 / logit : logit;
     run_read_float(reader, ".final_logit_softcapping", &hparams->final_softcap);
 }
 
@@ -157,7 +160,7 @@ static void read_n_layers(struct run_key_reader *reader, struct run_hparams *hpa
 
 static void read_xielu(struct run_key_reader *reader, struct run_hparams *hparams)
 {
-    if (hparams->architecture->feed_forward.activation != RUN_XIELU || reader->code < 0)
+    if (hparams->architecture->activation != RUN_XIELU || reader->code < 0)
         return;
     hparams->xielu = calloc(hparams->n_layer, sizeof *hparams->xielu);
     if (!hparams->xielu) {
@@ -196,15 +199,15 @@ int run_hparams_read(const struct run_metadata *metadata, struct run_hparams *hp
     row = hparams->architecture;
     read_n_layers(&reader, hparams);
     reader.n_needed = hparams->n_layer;
-    if (gguf_architecture_is_big(hparams->model, hparams->n_layer, hparams->experts.n))
-        hparams->big = row->big;
+    hparams->is_big =
+        gguf_architecture_is_big(hparams->model, hparams->n_layer, hparams->experts.n);
     hparams->layers = calloc(run_hparams_n_shapes(hparams), sizeof *hparams->layers);
     if (!hparams->layers)
         return run_fail_memory(failure);
     read_norms(&reader, hparams);
     hparams->is_parallel =
-        row->layers.residual == RUN_PARALLEL || (row->layers.residual == RUN_PARALLEL_BY_KEY &&
-                                                 run_read_bool(&reader, ".use_parallel_residual"));
+        row->layers & RUN_PARALLEL ||
+        (row->layers & RUN_PARALLEL_BY_KEY && run_read_bool(&reader, ".use_parallel_residual"));
     read_layers(&reader, hparams);
     run_hparams_read_attention(&reader, hparams);
     read_experts(&reader, hparams);

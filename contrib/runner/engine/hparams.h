@@ -29,20 +29,20 @@ struct run_hparams {
     const struct run_architecture *architecture;
     const struct gguf_architecture *model; /* its lists of tensors and keys */
     const char *name;                      /* general.architecture, of the metadata */
-    struct run_big_rules big;              /* the row's, if gguf_architecture_is_big(); else 0 */
+    bool is_big;                           /* gguf_architecture_is_big() */
 
     uint32_t n_layer, n_embd;
     uint32_t n_context; /* the context the model was trained for; 0 if unknown */
     uint32_t n_nextn;   /* layers after n_layer that predict further tokens */
     uint32_t n_stored;  /* layers in the file: layer i uses the tensors of i % n_stored */
     bool has_loop_norm; /* the output norm is also applied between repetitions of the layers */
-    bool is_parallel;   /* as enum run_residual says */
+    bool is_parallel;   /* as enum run_layer_rules says */
     struct gguf_layer_shape *layers; /* [n_layer + n_nextn] */
 
     enum run_norm_kind norm_kind; /* of all norms that have no kind of their own */
     float norm_epsilon;
     bool has_swin_norm; /* norms follow attention and feed-forward */
-    bool qk_plain_norm; /* see qk_plain_after_rotary */
+    bool qk_plain_norm; /* see RUN_QK_PLAIN_NORM */
 
     float embedding_scale, residual_scale, logit_scale; /* 1: none */
     float attention_softcap, final_softcap;             /* 0: none */

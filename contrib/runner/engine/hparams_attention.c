@@ -50,7 +50,7 @@ static void read_rotation(struct run_key_reader *reader, struct run_hparams *hpa
     run_read_u32(reader, ".rope.dimension_count_swa", MAX_HEAD_WIDTH, &hparams->n_rot_windowed);
     if (hparams->n_rot % 2 != 0 || hparams->n_rot_windowed % 2 != 0)
         run_read_refuse(reader, "rope.dimension_count is odd");
-    if (row->rotary.halves_dense)
+    if (row->attention & RUN_HALVES_DENSE)
         hparams->n_rot = hparams->n_rot / 4 * 2;
 }
 
@@ -61,9 +61,9 @@ static float read_scale(struct run_key_reader *reader, const struct run_hparams 
     float scale = 1;
 
     if (n_head > 0 && hparams->dim_k > 0)
-        scale = row->attention.scale_is_inverse_width ? 1 / (float)hparams->dim_k
-                                                      : 1 / sqrtf((float)hparams->dim_k);
-    if (n_head > 0 && hparams->big.scale_by_n_embd)
+        scale = row->attention & RUN_SCALE_BY_WIDTH ? 1 / (float)hparams->dim_k
+                                                    : 1 / sqrtf((float)hparams->dim_k);
+    if (n_head > 0 && hparams->is_big && row->attention & RUN_BIG_SCALE_BY_N_EMBD)
         scale = 1 / sqrtf((float)hparams->n_embd / (float)n_head);
     scale = run_read_scale(reader, ".attention.scale", scale);
     return run_read_scale(reader, ".attention.output_scale", scale);
@@ -78,9 +78,10 @@ static void read_scores(struct run_key_reader *reader, struct run_hparams *hpara
     hparams->value_scale = run_read_scale(reader, ".attention.value_scale", 1);
     run_read_float(reader, ".attn_logit_softcapping", &hparams->attention_softcap);
     run_read_float(reader, ".attention.clamp_kqv", &hparams->clamp_kqv);
-    hparams->max_alibi = hparams->big.alibi_bias;
+    hparams->max_alibi = run_has_big_alibi(hparams) ? 8 : 0;
     run_read_float(reader, ".attention.max_alibi_bias", &hparams->max_alibi);
-    hparams->qk_plain_norm = row->norms.qk_plain_after_rotary && !hparams->big.no_qk_plain_norm;
+    hparams->qk_plain_norm = row->attention & RUN_QK_PLAIN_NORM &&
+                             !(hparams->is_big && row->attention & RUN_BIG_WITHOUT_QK_NORM);
     hparams->qkv_in_groups = run_has_reference(reader, row, RUN_REFERENCE_GROUPS);
 }
 
@@ -96,7 +97,7 @@ static void read_latent(struct run_key_reader *reader, struct run_hparams *hpara
     run_read_u32(reader, ".attention.key_length_mla", MAX_HEAD_WIDTH, &hparams->latent_k);
     run_read_u32(reader, ".attention.value_length_mla", MAX_HEAD_WIDTH, &hparams->latent_v);
     /* DeepSeek's YaRN multiplies queries and keys by the same factor, rotated or not. */
-    if (hparams->architecture->rotary.log_multiplier == RUN_MULTIPLIER_SCALES)
+    if (hparams->architecture->attention & RUN_MULTIPLIER_SCALES)
         run_read_float(reader, ".rope.scaling.yarn_log_multiplier", &multiplier);
     run_read_float(reader, ".rope.scaling.factor", &factor);
     magnitude = factor > 1 ? 1 + multiplier * logf(factor) : 1;
@@ -109,7 +110,9 @@ static void read_latent(struct run_key_reader *reader, struct run_hparams *hpara
  */
 static void read_temperature(struct run_key_reader *reader, struct run_hparams *hparams)
 {
-    const bool is_of_unrotated = hparams->architecture->rotary.layers != RUN_ROTARY_ALL;
+    const bool is_of_unrotated =
+        hparams->architecture->attention &
+        (RUN_ROTATES_WINDOWED | RUN_ROTATES_NOT_EVERY_FOURTH | RUN_ROTATES_LEADING);
     uint32_t *length = &hparams->temperature_length;
 
     run_read_float(reader, ".attention.temperature_scale", &hparams->temperature_scale);
@@ -126,27 +129,21 @@ static void read_temperature(struct run_key_reader *reader, struct run_hparams *
 
 static bool is_rotated(const struct run_hparams *hparams, uint32_t index, uint32_t n_leading)
 {
+    const enum run_attention_rules rules = hparams->architecture->attention;
     const bool is_windowed = hparams->layers[index].is_windowed;
 
-    switch (hparams->architecture->rotary.layers) {
-    case RUN_ROTARY_WINDOWED:
+    if (rules & RUN_ROTATES_WINDOWED)
         return hparams->window == 0 || is_windowed;
-    case RUN_ROTARY_NOT_EVERY_FOURTH:
-        return (index + 1) % 4 != 0 ||
-               (hparams->architecture->window.is_chunked && hparams->window == 0);
-    case RUN_ROTARY_LEADING:
-        return is_windowed || index < n_leading;
-    case RUN_ROTARY_ALL:
-        break;
-    }
-    return true;
+    if (rules & RUN_ROTATES_NOT_EVERY_FOURTH)
+        return (index + 1) % 4 != 0 || (rules & RUN_CHUNKED_WINDOWS && hparams->window == 0);
+    return !(rules & RUN_ROTATES_LEADING) || is_windowed || index < n_leading;
 }
 
 static void read_rotated(struct run_key_reader *reader, struct run_hparams *hparams)
 {
     uint32_t n_leading = 0;
 
-    if (hparams->architecture->rotary.layers == RUN_ROTARY_LEADING)
+    if (hparams->architecture->attention & RUN_ROTATES_LEADING)
         run_read_u32(reader, ".leading_dense_block_count", GGUF_MAX_LAYERS, &n_leading);
     for (uint32_t i = 0; i < run_hparams_n_shapes(hparams); i++)
         hparams->layers[i].is_rotated = is_rotated(hparams, i, n_leading);
@@ -156,7 +153,7 @@ static void read_indexer(struct run_key_reader *reader, struct run_hparams *hpar
 {
     struct run_indexer_shape *indexer = &hparams->indexer;
 
-    if (hparams->architecture->attention.indexer == RUN_ROTARY_NONE)
+    if (!(hparams->architecture->attention & (RUN_INDEXER_NORMAL | RUN_INDEXER_NEOX)))
         return;
     run_need_u32(reader, ".attention.indexer.head_count", MAX_HEADS, &indexer->n_heads);
     run_need_u32(reader, ".attention.indexer.key_length", MAX_HEAD_WIDTH, &indexer->width);

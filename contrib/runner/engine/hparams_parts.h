@@ -18,7 +18,12 @@ enum {
  * that order the meaning `meaning`.
  */
 bool run_has_reference(const struct run_key_reader *reader, const struct run_architecture *row,
-                       enum run_reference_layout meaning);
+                       enum run_attention_rules meaning);
+
+static inline bool run_has_big_alibi(const struct run_hparams *hparams)
+{
+    return hparams->is_big && hparams->architecture->attention & RUN_BIG_ALIBI;
+}
 
 /* Return the number of hparams->layers. */
 static inline uint32_t run_hparams_n_shapes(const struct run_hparams *hparams)

@@ -12,7 +12,7 @@ static float yarn_magnitude(float factor, float multiplier)
 static void read_yarn(struct run_key_reader *reader, const struct run_hparams *hparams,
                       struct run_rotary *rotary, struct run_rotary_scaling *scaling)
 {
-    const enum run_log_multiplier use = hparams->architecture->rotary.log_multiplier;
+    const enum run_attention_rules rules = hparams->architecture->attention;
     float mix = -1, multiplier = 0;
 
     scaling->yarn_mix = 1;
@@ -25,10 +25,10 @@ static void read_yarn(struct run_key_reader *reader, const struct run_hparams *h
     if (scaling->yarn_mix == 0)
         return;
     /* The factor may be part of the attention's scale, see read_latent(). */
-    if (use == RUN_MULTIPLIER_SCALES && multiplier != 0)
+    if (rules & RUN_MULTIPLIER_SCALES && multiplier != 0)
         return;
     rotary->magnitude *= yarn_magnitude(scaling->factor, 1);
-    if (use == RUN_MULTIPLIER_DIVIDES)
+    if (rules & RUN_MULTIPLIER_DIVIDES)
         rotary->magnitude /= yarn_magnitude(scaling->factor, multiplier);
 }
 
@@ -47,11 +47,11 @@ static bool has_sections(const struct run_metadata *metadata)
 }
 
 bool run_has_reference(const struct run_key_reader *reader, const struct run_architecture *row,
-                       enum run_reference_layout meaning)
+                       enum run_attention_rules meaning)
 {
     const char *layout = run_read_string(reader, ".tensor_data_layout");
 
-    return row->attention.reference == meaning && layout && strcmp(layout, "reference") == 0;
+    return row->attention & meaning && layout && strcmp(layout, "reference") == 0;
 }
 
 static enum run_rotary_kind choose_kind(struct run_key_reader *reader,
@@ -59,15 +59,16 @@ static enum run_rotary_kind choose_kind(struct run_key_reader *reader,
 {
     const struct run_architecture *row = hparams->architecture;
 
-    if (hparams->big.alibi_bias > 0)
+    if (run_has_big_alibi(hparams))
         return RUN_ROTARY_NONE;
     if (gguf_key_rule(hparams->model, "rope.scaling.finetuned", NULL) != GGUF_KEY_UNUSED &&
         !run_read_bool(reader, ".rope.scaling.finetuned"))
         return RUN_ROTARY_NONE;
     if (run_has_reference(reader, row, RUN_REFERENCE_NEOX))
         return RUN_ROTARY_NEOX;
-    return row->rotary.sections_mean_neox && has_sections(reader->metadata) ? RUN_ROTARY_NEOX
-                                                                            : row->rotary.kind;
+    return row->attention & RUN_SECTIONS_MEAN_NEOX && has_sections(reader->metadata)
+               ? RUN_ROTARY_NEOX
+               : row->rotary;
 }
 
 static void read_base(struct run_key_reader *reader, const struct run_hparams *hparams,
@@ -106,7 +107,8 @@ int run_hparams_rotary(const struct run_hparams *hparams, const struct run_metad
     read_base(&reader, hparams, is_windowed, &scaling->base);
     scaling->n_original = hparams->n_context;
     run_read_u32(&reader, ".rope.scaling.original_context_length", INT32_MAX, &scaling->n_original);
-    if ((type && strcmp(type, "none") == 0) || (is_windowed && row->window.is_unscaled))
+    if ((type && strcmp(type, "none") == 0) ||
+        (is_windowed && row->attention & RUN_UNSCALED_WINDOWS))
         return reader.code;
     run_read_float(&reader, ".rope.scale_linear", &factor);
     run_read_float(&reader, ".rope.scaling.factor", &factor);

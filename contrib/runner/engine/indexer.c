@@ -59,7 +59,8 @@ void run_indexer_apply(struct run_indexer *indexer, const struct run_pass *pass,
         .n_local_blocks = shape->n_local_blocks,
     };
 
-    rotary.kind = pass->hparams->architecture->attention.indexer;
+    rotary.kind = pass->hparams->architecture->attention & RUN_INDEXER_NEOX ? RUN_ROTARY_NEOX
+                                                                            : RUN_ROTARY_NORMAL;
     run_linear_apply(&indexer->q, 0, q_from, n, queries);
     run_linear_apply(&indexer->k, 0, x, n, keys);
     if (indexer->weights.weight.data)

@@ -28,7 +28,7 @@ static void load_norms(struct run_loader *loader, const struct run_hparams *hpar
         layer->ffn_norm = layer->mix_post_norm;
         layer->mix_post_norm = (struct run_norm_layer){0};
     }
-    if (hparams->architecture->norms.plain & RUN_PLAIN_LAYER_NORMS)
+    if (hparams->architecture->layers & RUN_PLAIN_LAYER_NORMS)
         layer->mix_norm.is_there = layer->ffn_norm.is_there = true;
 }
 
@@ -47,9 +47,8 @@ static void load_laurel(struct run_loader *loader, const struct run_hparams *hpa
 /* In parallel layers, the feed-forward takes the layer's input, not the mixers' output. */
 static bool is_parallel(const struct run_hparams *hparams, const struct run_layer *layer)
 {
-    return hparams->is_parallel ||
-           (hparams->architecture->layers.residual == RUN_PARALLEL_WITHOUT_FFN_NORM &&
-            !layer->ffn_norm.is_there);
+    return hparams->is_parallel || (hparams->architecture->layers & RUN_PARALLEL_WITHOUT_FFN_NORM &&
+                                    !layer->ffn_norm.is_there);
 }
 
 void run_layer_load(struct run_loader *loader, const struct run_mixer_place *place,
@@ -106,7 +105,7 @@ static const float *keep_input(const struct run_pass *pass, const float *x)
     const size_t size = pass->n * pass->hparams->n_embd;
     float *copy;
 
-    if (row->experts.input != RUN_INPUT_LAYER && row->experts.router_input != RUN_INPUT_LAYER)
+    if (!(row->layers & (RUN_EXPERTS_TAKE_INPUT | RUN_ROUTER_TAKES_INPUT)))
         return x;
     copy = run_scratch_take(pass->scratch, size);
     return memcpy(copy, x, size * sizeof *copy);
@@ -185,7 +184,7 @@ static void apply_scale(const struct run_layer *layer, const struct run_pass *pa
 
     if (!layer->scale)
         return;
-    if (pass->hparams->architecture->layers.output_scale == RUN_LAYER_SCALES_EMBEDDINGS)
+    if (pass->hparams->architecture->layers & RUN_SCALES_EMBEDDINGS)
         add(x, pass->embeddings, size, *layer->scale);
     else
         for (size_t i = 0; i < size; i++)

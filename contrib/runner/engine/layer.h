@@ -21,7 +21,7 @@ struct run_layer {
     struct run_altup altup;
     struct run_per_layer per_layer;
     bool is_halved;     /* the output is halved: RWKV 6, against overflow */
-    const float *scale; /* one float, or NULL; see enum run_layer_scale */
+    const float *scale; /* one float, or NULL; see RUN_SCALES_EMBEDDINGS */
 };
 
 /* Loads layer place->index, with its mixers in `mixers`, which must outlive the layer. Sets

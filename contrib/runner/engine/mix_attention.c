@@ -34,7 +34,7 @@ static void load_head_norm(struct run_loader *loader, const struct run_hparams *
     }
     head_norm->is_of_row = n != dim && n_rows == 1;
     run_load_norm_if(loader, name,
-                     row->norms.qk_is_layer_norm ? RUN_NORM_LAYER : hparams->norm_kind,
+                     row->attention & RUN_QK_LAYER_NORM ? RUN_NORM_LAYER : hparams->norm_kind,
                      hparams->norm_epsilon, n == dim ? dim : (uint64_t)dim * n_head, norm);
     if (n != dim && !head_norm->is_of_row) {
         norm->width = dim;
@@ -45,7 +45,7 @@ static void load_head_norm(struct run_loader *loader, const struct run_hparams *
 static void set_bare_norm(const struct run_hparams *hparams, unsigned which, uint32_t dim,
                           struct run_head_norm *head_norm)
 {
-    if (!(hparams->architecture->norms.plain & which) || head_norm->norm.is_there)
+    if (!(hparams->architecture->attention & which) || head_norm->norm.is_there)
         return;
     head_norm->norm = (struct run_norm_layer){
         .is_there = true,
@@ -89,7 +89,7 @@ static void load_qkv(struct run_loader *loader, const struct run_hparams *hparam
     if (!has_kv)
         return;
     run_load_linear(loader, "attn_k", hparams->n_embd, widths.k, &layer->k);
-    if (!row->attention.keys_are_values || shape->is_windowed ||
+    if (!(row->attention & RUN_KEYS_ARE_VALUES) || shape->is_windowed ||
         run_loader_has(loader, "attn_v.weight") || shape->dim_k != shape->dim_v)
         run_load_linear(loader, "attn_v", hparams->n_embd, widths.v, &layer->v);
 }
@@ -138,7 +138,7 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
 
     layer->shape = shape;
     layer->source = find_source(loader, place, layer);
-    if (row->rotary.kind != RUN_ROTARY_NONE && n_rot > shape->dim_k)
+    if (row->rotary != RUN_ROTARY_NONE && n_rot > shape->dim_k)
         run_loader_refuse(loader, "metadata: rope.dimension_count %u is above a head's width %u",
                           n_rot, shape->dim_k);
     layer->attention = (struct run_attention){
@@ -149,9 +149,9 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
         .scale = hparams->attention_scale,
         .softcap = hparams->attention_softcap,
         .max_alibi = hparams->max_alibi,
-        .window_kind = !shape->is_windowed      ? RUN_WINDOW_NONE
-                       : row->window.is_chunked ? RUN_WINDOW_CHUNKED
-                                                : RUN_WINDOW_SLIDING,
+        .window_kind = !shape->is_windowed                    ? RUN_WINDOW_NONE
+                       : row->attention & RUN_CHUNKED_WINDOWS ? RUN_WINDOW_CHUNKED
+                                                              : RUN_WINDOW_SLIDING,
         .window = hparams->window,
         .sinks = run_load_vector_if(loader, "attn_sinks.weight", shape->n_head),
     };
@@ -318,7 +318,7 @@ void run_scale_queries_by_position(const struct run_pass *pass,
 static void apply_gate(const struct run_attention_layer *layer, const struct run_pass *pass,
                        const float *x, size_t width, float *found)
 {
-    const enum run_attention_gate kind = pass->hparams->architecture->attention.gate;
+    const bool is_softplus = pass->hparams->architecture->attention & RUN_SOFTPLUS_GATES;
     const size_t n_gates = layer->gate.weight.ne[1];
     float *gates;
 
@@ -327,7 +327,7 @@ static void apply_gate(const struct run_attention_layer *layer, const struct run
     gates = run_scratch_take(pass->scratch, pass->n * n_gates);
     run_linear_apply(&layer->gate, 0, x, pass->n, gates);
     for (size_t i = 0; i < pass->n * n_gates; i++)
-        gates[i] = kind == RUN_ATTENTION_SOFTPLUS ? run_softplus(gates[i]) : run_sigmoid(gates[i]);
+        gates[i] = is_softplus ? run_softplus(gates[i]) : run_sigmoid(gates[i]);
     for (size_t i = 0; i < pass->n * width; i++)
         found[i] *= gates[i / (width / n_gates)];
 }
@@ -335,7 +335,8 @@ static void apply_gate(const struct run_attention_layer *layer, const struct run
 static void make_qkv(const struct run_attention_layer *layer, const struct run_pass *pass,
                      const float *x, const struct qkv *qkv)
 {
-    const bool norm_after_rotary = pass->hparams->architecture->norms.qk_after_rotary;
+    const bool norm_after_rotary =
+        pass->hparams->architecture->attention & RUN_QK_NORM_AFTER_ROTARY;
 
     project(layer, pass, x, qkv);
     norm_heads(&layer->v_norm, qkv->v, pass->n, n_made(layer), layer->shape->dim_v);

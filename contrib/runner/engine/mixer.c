@@ -53,7 +53,7 @@ static const struct run_mixer_ops *choose_attention(const struct run_loader *loa
     if (has_heads)
         return run_loader_has(loader, "attn_kv_a_mqa.weight") ? &run_latent_mixer
                                                               : &run_attention_mixer;
-    return hparams->architecture->attention.has_pruned_layers &&
+    return hparams->architecture->attention & RUN_PRUNED_LAYERS &&
                    run_loader_has(loader, "attn_output.weight")
                ? &linear_mixer
                : NULL;

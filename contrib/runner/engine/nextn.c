@@ -118,7 +118,7 @@ static float *catch_up(struct run_nextn *nextn, const struct run_pass *of, int32
     pass.n = n;
     pass.first = nextn->first;
     pass.tokens = nextn->tokens;
-    if (of->hparams->architecture->layers.nextn == RUN_NEXTN_NORMED)
+    if (of->hparams->architecture->layers & RUN_NEXTN_NORMED)
         run_norm_apply(&nextn->output_norm, nextn->states, n, n_embd, nextn->states);
     apply(nextn, &pass, nextn->states, x);
     nextn->first += (uint32_t)n;
@@ -162,7 +162,7 @@ size_t run_nextn_draft(struct run_nextn *nextn, const struct run_pass *pass, int
         draft[n++] = (int32_t)run_find_highest(nextn->logits, nextn->head.weight.ne[1]);
         if (n == most)
             return n;
-        if (pass->hparams->architecture->layers.nextn == RUN_NEXTN_RAW)
+        if (pass->hparams->architecture->layers & RUN_NEXTN_RAW)
             memcpy(state, x, n_embd * sizeof *state);
         step.tokens = &draft[n - 1];
         apply(nextn, &step, state, x);

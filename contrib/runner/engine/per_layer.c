@@ -61,7 +61,7 @@ void run_per_layer_apply(const struct run_per_layer *layer, const struct run_pas
 
     run_linear_apply(&layer->gate, 0, x, n, gate);
     for (size_t i = 0; i < n; i++)
-        run_activate_gated(hparams->architecture->feed_forward.activation, gate + i * width,
+        run_activate_gated(hparams->architecture->activation, gate + i * width,
                            pass->per_layer + (i * hparams->n_layer + layer->index) * width, width);
     run_linear_apply(&layer->projection, 0, gate, n, out);
     run_norm_apply(&layer->post_norm, out, n, hparams->n_embd, out);

@@ -297,7 +297,7 @@ static void experts_reference(const double *x, double *out)
     memset(out, 0, N_EMBD * sizeof *out);
     for (size_t i = 0; i < N_EXPERTS; i++) {
         for (size_t j = 0; j < N_EMBD; j++)
-            in[j] = architecture.experts.weights_before ? weights[i] * x[j] : x[j];
+            in[j] = architecture.layers & RUN_WEIGHTS_BEFORE ? weights[i] * x[j] : x[j];
         network(both   ? both + 2 * i * size
                 : gate ? gate + i * size
                        : NULL,
@@ -305,7 +305,7 @@ static void experts_reference(const double *x, double *out)
         for (size_t j = 0; j < N_EMBD; j++)
             if (weights[i] != 0)
                 out[j] += part[j] * (scales ? (double)scales[i] : 1) *
-                          (architecture.experts.weights_before ? 1 : weights[i]);
+                          ((architecture.layers & RUN_WEIGHTS_BEFORE) ? 1 : weights[i]);
     }
     if (!kind.has_shared)
         return;
@@ -414,7 +414,7 @@ Test(run_experts, weights_before_the_experts)
 {
     kind.has_gate = true;
     make_experts();
-    architecture.experts.weights_before = true;
+    architecture.layers = RUN_WEIGHTS_BEFORE;
     check_all_gatings();
 }
 

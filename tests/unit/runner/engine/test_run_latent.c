@@ -25,8 +25,7 @@ enum { DIM_K = PLAIN + N_ROT };
 
 static struct run_files files;
 static struct gguf_layer_shape shape = {.n_head = N_HEAD, .n_head_kv = N_HEAD, .is_rotated = true};
-static const struct run_architecture architecture = {.names = "test",
-                                                     .rotary = {.kind = RUN_ROTARY_NORMAL}};
+static const struct run_architecture architecture = {.names = "test", .rotary = RUN_ROTARY_NORMAL};
 static struct run_hparams hparams;
 
 static void begin(void)
