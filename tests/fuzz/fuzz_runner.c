@@ -11,7 +11,7 @@
 #include "contrib/runner/engine/engine.h"
 #include "contrib/runner/tokenizer/tokenizer.h"
 #include "contrib/runner/tokenizer/tokenizer_kinds.h"
-#include "contrib/runner/tree/open_tree.h"
+#include "contrib/runner/tree/weights.h"
 #include "dequant/kernels.h"
 #include "dequant/types.h"
 #include "tests/fuzz/fuzz_check.h"

@@ -7,7 +7,7 @@
 #include "contrib/runner/cli/task_files.h"
 #include "contrib/runner/engine/engine.h"
 #include "contrib/runner/tokenizer/tokenizer.h"
-#include "contrib/runner/tree/open_tree.h"
+#include "contrib/runner/tree/weights.h"
 
 /* The progress of a prompt, which a terminal shows once it has taken a second. */
 struct run_prompt_progress {

@@ -1,4 +1,4 @@
-#include "contrib/runner/engine/experts.h"
+#include "contrib/runner/engine/feed_forward.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,7 +1,6 @@
 #include "contrib/runner/engine/hparams.h"
 
 #include "contrib/runner/engine/hparams_parts.h"
-#include "gguf/models/key_lists.h"
 
 #include <errno.h>
 #include <math.h>

@@ -58,8 +58,9 @@ struct run_hparams {
     float max_alibi;       /* 0: none */
     bool qkv_in_groups;    /* rows of attn_qkv are, per key head: its queries, the key, the value */
     float temperature_scale; /* of queries; 0: none */
-    uint32_t temperature_length, temperature_offset;
-    bool temperature_in_rotated; /* also scale queries in rotated layers */
+    uint32_t temperature_length;
+    bool temperature_of_unrotated; /* scale the queries of layers that are not rotated, if there
+                                      are any, else of all layers */
     struct run_indexer_shape indexer;
 
     /* Latent attention. */

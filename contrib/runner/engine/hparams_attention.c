@@ -110,11 +110,11 @@ static void read_latent(struct run_key_reader *reader, struct run_hparams *hpara
  */
 static void read_temperature(struct run_key_reader *reader, struct run_hparams *hparams)
 {
-    const bool is_of_unrotated =
-        hparams->architecture->attention &
-        (RUN_ROTATES_WINDOWED | RUN_ROTATES_NOT_EVERY_FOURTH | RUN_ROTATES_LEADING);
     uint32_t *length = &hparams->temperature_length;
 
+    hparams->temperature_of_unrotated =
+        hparams->architecture->attention &
+        (RUN_ROTATES_WINDOWED | RUN_ROTATES_NOT_EVERY_FOURTH | RUN_ROTATES_LEADING);
     run_read_float(reader, ".attention.temperature_scale", &hparams->temperature_scale);
     if (hparams->temperature_scale == 0)
         return;
@@ -123,8 +123,6 @@ static void read_temperature(struct run_key_reader *reader, struct run_hparams *
     run_read_u32(reader, ".attention.temperature_length", INT32_MAX, length);
     if (*length == 0)
         run_read_refuse(reader, "attention.temperature_scale without a length");
-    hparams->temperature_offset = is_of_unrotated;
-    hparams->temperature_in_rotated = !is_of_unrotated;
 }
 
 static bool is_rotated(const struct run_hparams *hparams, uint32_t index, uint32_t n_leading)

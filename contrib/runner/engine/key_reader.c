@@ -1,4 +1,4 @@
-#include "contrib/runner/engine/key_reader.h"
+#include "contrib/runner/engine/hparams_parts.h"
 
 #include <errno.h>
 #include <stdio.h>

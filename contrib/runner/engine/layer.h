@@ -4,7 +4,6 @@
 #include "contrib/runner/engine/altup.h"
 #include "contrib/runner/engine/feed_forward.h"
 #include "contrib/runner/engine/mixer.h"
-#include "contrib/runner/engine/per_layer.h"
 
 struct run_layer {
     struct run_norm_layer

@@ -6,13 +6,37 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A norm of queries, keys or values. */
+struct head_norm {
+    struct run_norm_layer norm; /* of a head, or of all heads of a token together */
+    bool is_of_row;
+};
+
+struct attention_layer {
+    const struct gguf_layer_shape *shape;
+    struct run_attention attention;
+    struct run_linear qkv; /* [n_embd] to queries, keys and values, or … */
+    struct run_linear q, k,
+        v;          /* … separately; without v, values are the keys before norm and rotation */
+    bool has_gates; /* q has twice the rows: after each head's queries its gates, whose sigmoid
+                       multiplies the head's result */
+    struct run_linear
+        gate; /* [n_embd] to a gate for each head's result or each element of it, or empty */
+    struct run_linear output; /* [n_head · dim_v] to [n_embd] */
+    struct head_norm q_norm, k_norm, v_norm;
+    struct run_norm_layer sub_norm;       /* before `output` */
+    struct run_indexer indexer;           /* attention is sparse unless it is empty */
+    struct run_cache keys, values;        /* empty if an earlier layer's are used */
+    const struct attention_layer *source; /* the layer whose keys and values are used */
+};
+
 /*
  * The shape of the weights selects one shared norm for all heads, a norm for each head, one norm
  * over all heads of a token, or a factor for each head.
  */
 static void load_head_norm(struct run_loader *loader, const struct run_hparams *hparams,
                            const char *name, uint32_t n_head, uint32_t dim,
-                           struct run_head_norm *head_norm)
+                           struct head_norm *head_norm)
 {
     const struct run_architecture *row = hparams->architecture;
     struct run_norm_layer *norm = &head_norm->norm;
@@ -43,7 +67,7 @@ static void load_head_norm(struct run_loader *loader, const struct run_hparams *
 }
 
 static void set_bare_norm(const struct run_hparams *hparams, unsigned which, uint32_t dim,
-                          struct run_head_norm *head_norm)
+                          struct head_norm *head_norm)
 {
     if (!(hparams->architecture->attention & which) || head_norm->norm.is_there)
         return;
@@ -71,7 +95,7 @@ static struct widths find_widths(const struct gguf_layer_shape *shape)
 }
 
 static void load_qkv(struct run_loader *loader, const struct run_hparams *hparams, bool has_kv,
-                     struct run_attention_layer *layer)
+                     struct attention_layer *layer)
 {
     const struct run_architecture *row = hparams->architecture;
     const struct gguf_layer_shape *shape = layer->shape;
@@ -95,11 +119,11 @@ static void load_qkv(struct run_loader *loader, const struct run_hparams *hparam
 }
 
 /* Return the layer whose keys and values are used: an earlier one if this layer has none. */
-static const struct run_attention_layer *find_source(struct run_loader *loader,
-                                                     const struct run_mixer_place *place,
-                                                     const struct run_attention_layer *layer)
+static const struct attention_layer *find_source(struct run_loader *loader,
+                                                 const struct run_mixer_place *place,
+                                                 const struct attention_layer *layer)
 {
-    const struct run_attention_layer *source;
+    const struct attention_layer *source;
 
     if (!layer->shape->shares_kv)
         return layer;
@@ -129,7 +153,7 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
 {
     const struct run_hparams *hparams = place->hparams;
     const struct gguf_layer_shape *shape = &hparams->layers[place->index];
-    struct run_attention_layer *layer = mixer;
+    struct attention_layer *layer = mixer;
     const struct run_architecture *row = hparams->architecture;
     const bool has_kv = !shape->shares_kv;
     const struct widths widths = find_widths(shape);
@@ -185,7 +209,7 @@ struct qkv {
 };
 
 /* Splits the fused product. */
-static void split(const struct run_attention_layer *layer, const struct run_hparams *hparams,
+static void split(const struct attention_layer *layer, const struct run_hparams *hparams,
                   const float *fused, size_t n, const struct qkv *to)
 {
     const struct widths widths = find_widths(layer->shape);
@@ -204,7 +228,7 @@ static void clamp(float *x, size_t n, float limit)
 }
 
 /* Splits q's product into queries and gates, which alternate by head. */
-static void project_gated(const struct run_attention_layer *layer, const struct run_pass *pass,
+static void project_gated(const struct attention_layer *layer, const struct run_pass *pass,
                           const float *x, const struct qkv *to)
 {
     const size_t n_heads = pass->n * layer->shape->n_head, dim = layer->shape->dim_k;
@@ -215,7 +239,7 @@ static void project_gated(const struct run_attention_layer *layer, const struct 
     run_copy_rows(both + dim, 2 * dim, n_heads, dim, to->gates, dim);
 }
 
-static void project(const struct run_attention_layer *layer, const struct run_pass *pass,
+static void project(const struct attention_layer *layer, const struct run_pass *pass,
                     const float *x, const struct qkv *to)
 {
     const struct run_hparams *hparams = pass->hparams;
@@ -244,7 +268,7 @@ static void project(const struct run_attention_layer *layer, const struct run_pa
     }
 }
 
-static void norm_heads(const struct run_head_norm *head_norm, float *x, size_t n, size_t n_head,
+static void norm_heads(const struct head_norm *head_norm, float *x, size_t n, size_t n_head,
                        size_t dim)
 {
     if (head_norm->is_of_row)
@@ -254,12 +278,12 @@ static void norm_heads(const struct run_head_norm *head_norm, float *x, size_t n
 }
 
 /* Return the number of key heads that this layer computes. */
-static size_t n_made(const struct run_attention_layer *layer)
+static size_t n_made(const struct attention_layer *layer)
 {
     return layer->source == layer ? layer->shape->n_head_kv : 0;
 }
 
-static void norm_qk(const struct run_attention_layer *layer, const struct run_pass *pass,
+static void norm_qk(const struct attention_layer *layer, const struct run_pass *pass,
                     const struct qkv *qkv)
 {
     const size_t dim = layer->shape->dim_k;
@@ -268,7 +292,7 @@ static void norm_qk(const struct run_attention_layer *layer, const struct run_pa
     norm_heads(&layer->k_norm, qkv->k, pass->n, n_made(layer), dim);
 }
 
-static void rotate_qk(const struct run_attention_layer *layer, const struct run_pass *pass,
+static void rotate_qk(const struct attention_layer *layer, const struct run_pass *pass,
                       const struct qkv *qkv)
 {
     const struct gguf_layer_shape *shape = layer->shape;
@@ -282,7 +306,7 @@ static void rotate_qk(const struct run_attention_layer *layer, const struct run_
 }
 
 /* An RMS norm without weights, of each head in rotated layers. */
-static void norm_rotated(const struct run_attention_layer *layer, const struct run_pass *pass,
+static void norm_rotated(const struct attention_layer *layer, const struct run_pass *pass,
                          const struct qkv *qkv)
 {
     const size_t dim = layer->shape->dim_k;
@@ -301,11 +325,11 @@ void run_scale_queries_by_position(const struct run_pass *pass,
 {
     const struct run_hparams *hparams = pass->hparams;
 
-    if (hparams->temperature_scale == 0 || (shape->is_rotated && !hparams->temperature_in_rotated))
+    if (hparams->temperature_scale == 0 || (shape->is_rotated && hparams->temperature_of_unrotated))
         return;
     for (size_t i = 0; i < pass->n; i++) {
         const size_t times =
-            (pass->first + i + hparams->temperature_offset) / hparams->temperature_length;
+            (pass->first + i + hparams->temperature_of_unrotated) / hparams->temperature_length;
         const float scale = 1 + hparams->temperature_scale * logf((float)(times + 1));
 
         for (size_t j = 0; j < width; j++)
@@ -315,7 +339,7 @@ void run_scale_queries_by_position(const struct run_pass *pass,
 
 /* Multiplies attention's result, `found`, [n][width], by the gates made from the layer's input x.
  */
-static void apply_gate(const struct run_attention_layer *layer, const struct run_pass *pass,
+static void apply_gate(const struct attention_layer *layer, const struct run_pass *pass,
                        const float *x, size_t width, float *found)
 {
     const bool is_softplus = pass->hparams->architecture->attention & RUN_SOFTPLUS_GATES;
@@ -332,7 +356,7 @@ static void apply_gate(const struct run_attention_layer *layer, const struct run
         found[i] *= gates[i / (width / n_gates)];
 }
 
-static void make_qkv(const struct run_attention_layer *layer, const struct run_pass *pass,
+static void make_qkv(const struct attention_layer *layer, const struct run_pass *pass,
                      const float *x, const struct qkv *qkv)
 {
     const bool norm_after_rotary =
@@ -351,7 +375,7 @@ static void make_qkv(const struct run_attention_layer *layer, const struct run_p
 
 static void apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
-    struct run_attention_layer *layer = mixer;
+    struct attention_layer *layer = mixer;
     const float value_scale = pass->hparams->value_scale;
     struct run_attention attention = layer->attention;
     const size_t n = pass->n, width = layer->output.weight.ne[0];
@@ -386,7 +410,7 @@ static void apply(void *mixer, const struct run_pass *pass, const float *x, floa
 }
 
 const struct run_mixer_ops run_attention_mixer = {
-    .n_bytes = sizeof(struct run_attention_layer),
+    .n_bytes = sizeof(struct attention_layer),
     .load = load,
     .apply = apply,
 };

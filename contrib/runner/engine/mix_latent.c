@@ -1,10 +1,30 @@
-#include "contrib/runner/engine/mix_latent.h"
-
+/*
+ * Multi-head latent attention (MLA, DeepSeek 2, 2024): keys and values of all heads are
+ * decompressed from a narrow row per token.
+ */
 #include "contrib/runner/engine/mix_attention.h"
 #include "contrib/runner/engine/recurrent_parts.h"
 
+struct latent_layer {
+    const struct gguf_layer_shape *shape;
+    struct run_attention attention;
+    uint32_t plain;             /* elements of a head's query and key that are not rotated */
+    struct run_linear q;        /* [n_embd] to [n_head][latent_k], or … */
+    struct run_linear q_a, q_b; /* … through a narrower row */
+    struct run_norm_layer q_a_norm, kv_a_norm;
+    struct run_linear kv_a; /* [n_embd] to the compressed row and the rotated part of all keys */
+    struct run_linear kv_b; /* decompression of [n_head][plain + latent_v], or … */
+    struct run_linear k_b,
+        v_b; /* … a matrix for each head: [plain] to [rank], [rank] to [latent_v]:
+                attention is then on the compressed rows themselves */
+    struct run_linear output;
+    struct run_indexer indexer;
+    bool is_sparse;                /* uses the selection of its indexer, or of an earlier layer's */
+    struct run_cache keys, values; /* values: not with k_b, v_b */
+};
+
 static void load_queries(struct run_loader *loader, const struct run_hparams *hparams, uint64_t n_q,
-                         struct run_latent_layer *layer)
+                         struct latent_layer *layer)
 {
     const uint64_t rank = run_load_n_rows(loader, "attn_q_a.weight");
 
@@ -21,7 +41,7 @@ static void load_queries(struct run_loader *loader, const struct run_hparams *hp
 /* Return true if latent attention before the layer makes a selection. */
 static bool is_sparse_before(const struct run_mixer_place *place)
 {
-    const struct run_latent_layer *before = NULL;
+    const struct latent_layer *before = NULL;
 
     for (uint32_t i = place->index; i-- > 0 && !before;)
         before = run_mixers_find(&place->layers[i], &run_latent_mixer);
@@ -32,7 +52,7 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
 {
     const struct run_hparams *hparams = place->hparams;
     const struct gguf_layer_shape *shape = &hparams->layers[place->index];
-    struct run_latent_layer *layer = mixer;
+    struct latent_layer *layer = mixer;
     const uint32_t rank = hparams->latent_rank, n_rot = hparams->n_rot, n_head = shape->n_head;
     const bool is_main = place->index < hparams->n_layer; /* not a nextn layer */
 
@@ -87,7 +107,7 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
 }
 
 /* Queries: [n][n_head][latent_k], in each head the rotated part last. *from = their input. */
-static float *make_queries(const struct run_latent_layer *layer, const struct run_pass *pass,
+static float *make_queries(const struct latent_layer *layer, const struct run_pass *pass,
                            const float *x, const float **from)
 {
     const struct run_hparams *hparams = pass->hparams;
@@ -115,7 +135,7 @@ static float *make_queries(const struct run_latent_layer *layer, const struct ru
 /*
  * Attention on the compressed rows: queries are projected to them, and the result is decompressed.
  */
-static void attend_compressed(struct run_latent_layer *layer, const struct run_pass *pass,
+static void attend_compressed(struct latent_layer *layer, const struct run_pass *pass,
                               const struct run_attention *attention, const float *queries,
                               const float *compressed, float *found)
 {
@@ -148,7 +168,7 @@ static void attend_compressed(struct run_latent_layer *layer, const struct run_p
     }
 }
 
-static void attend_decompressed(struct run_latent_layer *layer, const struct run_pass *pass,
+static void attend_decompressed(struct latent_layer *layer, const struct run_pass *pass,
                                 const struct run_attention *attention, const float *queries,
                                 const float *compressed, float *found)
 {
@@ -177,7 +197,7 @@ static void attend_decompressed(struct run_latent_layer *layer, const struct run
 
 static void apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
 {
-    struct run_latent_layer *layer = mixer;
+    struct latent_layer *layer = mixer;
     const struct run_hparams *hparams = pass->hparams;
     const size_t n = pass->n, rank = hparams->latent_rank, row = rank + hparams->n_rot;
     struct run_attention attention = layer->attention;
@@ -200,7 +220,7 @@ static void apply(void *mixer, const struct run_pass *pass, const float *x, floa
 }
 
 const struct run_mixer_ops run_latent_mixer = {
-    .n_bytes = sizeof(struct run_latent_layer),
+    .n_bytes = sizeof(struct latent_layer),
     .load = load,
     .apply = apply,
 };

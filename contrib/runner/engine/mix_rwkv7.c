@@ -1,7 +1,7 @@
 /* The time mixing of RWKV 7, and of ARWKV 7, around compute/recurrences.h. */
 #include "contrib/runner/compute/thread_pool.h"
 #include "contrib/runner/engine/mixer.h"
-#include "contrib/runner/engine/rwkv_parts.h"
+#include "contrib/runner/engine/recurrent_parts.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,5 @@
 #include "contrib/runner/engine/mixer.h"
 
-#include "contrib/runner/engine/mix_attention.h"
-#include "contrib/runner/engine/mix_latent.h"
-
 /* One product instead of attention: layers of pruned models (DeciLM, Nemotron). */
 static void load_linear(struct run_loader *loader, const struct run_mixer_place *place, void *mixer)
 {

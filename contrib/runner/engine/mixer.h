@@ -44,9 +44,9 @@ struct run_mixer_ops {
     void (*rewind)(void *mixer, struct run_scratch *scratch, size_t n);
 };
 
-/* Mixers that only the table in mixer.c knows. */
-extern const struct run_mixer_ops run_rwkv_mixer, run_rwkv7_mixer, run_short_mixer,
-    run_delta_net_mixer, run_mamba_mixer;
+/* The kinds of mixers. */
+extern const struct run_mixer_ops run_attention_mixer, run_latent_mixer, run_rwkv_mixer,
+    run_rwkv7_mixer, run_short_mixer, run_delta_net_mixer, run_mamba_mixer;
 
 /* Choose and load the mixers of layer place->index. loader->prefix names the layer. */
 void run_mixers_load(struct run_loader *loader, const struct run_mixer_place *place,

@@ -5,17 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_absent(const struct run_loader *loader)
-{
-    static const char *const names[] = {"nextn.eh_proj.weight", "nextn.enorm.weight",
-                                        "nextn.hnorm.weight", "attn_norm.weight"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (run_loader_has(loader, names[i]))
-            return false;
-    return true;
-}
-
 static void load_ends(struct run_loader *loader, const struct run_hparams *hparams,
                       const struct run_nextn_model *model, struct run_nextn *nextn)
 {
@@ -57,7 +46,7 @@ void run_nextn_load(struct run_loader *loader, const struct run_mixer_place *pla
     const struct run_states others = arena->states;
 
     snprintf(loader->prefix, sizeof loader->prefix, "blk.%u.", place->index);
-    if (is_absent(loader))
+    if (!run_weights_starting(loader->weights, loader->prefix))
         return;
     run_require_layer(loader, place->hparams, place->index);
     load_ends(loader, place->hparams, model, nextn);

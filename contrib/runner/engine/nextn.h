@@ -9,7 +9,6 @@
 #pragma once
 
 #include "contrib/runner/engine/layer.h"
-#include "contrib/runner/engine/required.h"
 
 struct run_nextn {
     bool is_there;

@@ -1,4 +1,4 @@
-#include "contrib/runner/engine/required.h"
+#include "contrib/runner/engine/loader.h"
 
 #include "gguf/models/tensor_lists.h"
 #include "gguf/support/strings.h"

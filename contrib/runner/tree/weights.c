@@ -1,7 +1,6 @@
 #include "contrib/runner/tree/weights.h"
 
 #include "contrib/runner/tree/model_files.h"
-#include "contrib/runner/tree/tree_files.h"
 #include "dequant/rows.h"
 #include "gguf/support/limits.h"
 #include "gguf/support/arrays.h"
@@ -472,4 +471,13 @@ const char *run_weights_name_at(const struct run_weights *weights, const void *a
             return entry->name;
     }
     return NULL;
+}
+
+void run_tree_close(struct run_tree *tree)
+{
+    run_weights_close(tree->weights);
+    run_metadata_close(tree->metadata);
+    if (tree->fd >= 0)
+        close(tree->fd);
+    *tree = (struct run_tree){.fd = -1};
 }

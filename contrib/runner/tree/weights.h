@@ -2,11 +2,7 @@
 #pragma once
 
 #include "contrib/runner/compute/tensor.h"
-#include "contrib/runner/tree/failure.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "contrib/runner/tree/metadata.h"
 
 struct run_weights;
 
@@ -67,3 +63,12 @@ const struct run_tensor *run_weights_mapping(const struct run_weights *weights, 
 
 /* Return the name of the tensor whose mapping contains the address, or NULL. Async-signal-safe. */
 const char *run_weights_name_at(const struct run_weights *weights, const void *address);
+
+/* A model's tree: its metadata and its weights, from a mount of ggufs or a copy of one. */
+struct run_tree {
+    int fd; /* of the directory */
+    struct run_metadata *metadata;
+    struct run_weights *weights;
+};
+
+void run_tree_close(struct run_tree *tree);

@@ -1,7 +1,7 @@
 /* Metadata for tests: one JSON object, stored as the files metadata/<key>.json of a tree. */
 #pragma once
 
-#include "contrib/runner/tree/open_tree.h"
+#include "contrib/runner/tree/weights.h"
 
 #include <stddef.h>
 

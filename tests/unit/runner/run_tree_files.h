@@ -5,7 +5,7 @@
 
 #include "contrib/runner/engine/loader.h"
 #include "contrib/runner/engine/pass.h"
-#include "contrib/runner/tree/open_tree.h"
+#include "contrib/runner/tree/weights.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "contrib/runner/tree/open_tree.h"
+#include "contrib/runner/tree/weights.h"
 #include "gguf/model.h"
 
 struct tree_copy {

@@ -1,5 +1,5 @@
 /* Latent attention of the runner, in both layouts of files, compared with a reference in double. */
-#include "contrib/runner/engine/mix_latent.h"
+#include "contrib/runner/engine/mixer.h"
 #include "tests/unit/runner/run_numbers.h"
 #include "tests/unit/runner/run_tree_files.h"
 
@@ -177,14 +177,14 @@ static void apply(size_t batch, uint32_t cache_type, const float *x, float *out)
     const struct run_rotary_scaling scaling = {.base = 10000, .factor = 1};
     struct run_rotary rotary[2] = {{.kind = RUN_ROTARY_NORMAL, .n_rot = N_ROT, .magnitude = 1},
                                    {.kind = RUN_ROTARY_NONE}};
-    struct run_latent_layer layer = {0};
+    void *layer = calloc(1, run_latent_mixer.n_bytes);
     struct run_part part;
 
     cr_assert_eq(run_rotary_make(&rotary[0], &scaling), 0);
     run_part_open(&files, &part);
     run_latent_mixer.load(&part.loader,
                           &(struct run_mixer_place){.hparams = &hparams, .cache_type = cache_type},
-                          &layer);
+                          layer);
     cr_assert_eq(part.loader.code, 0, "%s", part.failure.text);
     for (size_t first = 0; first < N_TOKENS; first += batch) {
         const struct run_pass pass = {.hparams = &hparams,
@@ -193,10 +193,11 @@ static void apply(size_t batch, uint32_t cache_type, const float *x, float *out)
                                       .n = N_TOKENS - first < batch ? N_TOKENS - first : batch,
                                       .first = first};
 
-        run_latent_mixer.apply(&layer, &pass, x + first * N_EMBD, out + first * N_EMBD);
+        run_latent_mixer.apply(layer, &pass, x + first * N_EMBD, out + first * N_EMBD);
     }
     run_rotary_free(&rotary[0]);
     run_part_close(&part);
+    free(layer);
 }
 
 static void check(bool has_narrow_queries, bool is_absorbed)
@@ -247,17 +248,18 @@ Test(run_latent, absorbed_with_low_rank_queries)
 
 static void expect_refused(int code, const char *pattern)
 {
-    struct run_latent_layer layer = {0};
+    void *layer = calloc(1, run_latent_mixer.n_bytes);
     struct run_part part;
 
     run_part_open(&files, &part);
     run_latent_mixer.load(&part.loader,
                           &(struct run_mixer_place){.hparams = &hparams, .cache_type = DEQUANT_F32},
-                          &layer);
+                          layer);
     cr_expect_eq(part.loader.code, code, "%s", part.failure.text);
     cr_expect_not_null(strstr(part.failure.text, pattern), "\"%s\" does not contain \"%s\"",
                        part.failure.text, pattern);
     run_part_close(&part);
+    free(layer);
 }
 
 Test(run_latent, wrong_shapes_are_refused)

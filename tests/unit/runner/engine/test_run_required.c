@@ -3,7 +3,7 @@
  * tensors.json lists.
  */
 #include "contrib/runner/engine/engine.h"
-#include "contrib/runner/engine/required.h"
+#include "contrib/runner/engine/loader.h"
 #include "tests/unit/runner/metadata_files.h"
 #include "tests/unit/runner/run_tree_files.h"
 
@@ -184,7 +184,7 @@ Test(run_required, fixed_values_of_keys)
               &read);
     cr_expect_eq(read.temperature_scale, 0.1f);
     cr_expect_eq(read.temperature_length, 8192u);
-    cr_expect(read.temperature_offset == 1 && !read.temperature_in_rotated);
+    cr_expect(read.temperature_of_unrotated);
     cr_expect(read.experts.gating == RUN_GATE_SIGMOID && !read.experts.weights_normed);
     run_hparams_free(&read);
     read_keys("qwen3moe",
