@@ -112,26 +112,47 @@ static void activate(enum run_activation activation, const struct run_xielu *par
     }
 }
 
-/* The arguments of run_activate() and run_activate_gated(). */
+/* The arguments of the functions below. */
 struct elements {
     enum run_activation activation;
     const struct run_xielu *parameters;
     float *x;
-    const float *up;
+    const float *up; /* NULL: no gates */
+    float limit;     /* 0: none */
 };
 
-static size_t chunk_at(size_t first, size_t end)
+/* gate[i] = f(gate[i]) · up[i] for at most CHUNK elements. */
+static void gate_chunk(const struct elements *elements, float *gate, const float *up, size_t n)
 {
-    return end - first < CHUNK ? end - first : CHUNK;
+    const bool is_swiglu_oai = elements->activation == RUN_SWIGLU_OAI;
+    const float limit = elements->limit;
+
+    if (elements->activation == RUN_SILU && n % RUN_LANES == 0 && limit == 0) {
+        run_kernels()->silu_gates(gate, up, n);
+        return;
+    }
+    for (size_t i = 0; i < n && is_swiglu_oai; i++)
+        gate[i] = fminf(gate[i], 7.0f);
+    activate(elements->activation, NULL, gate, n);
+    for (size_t i = 0; i < n; i++)
+        if (limit > 0)
+            gate[i] = fminf(gate[i], limit) * fmaxf(fminf(up[i], limit), -limit);
+        else
+            gate[i] *= is_swiglu_oai ? fmaxf(fminf(up[i], 7.0f), -7.0f) + 1.0f : up[i];
 }
 
-static void activate_elements(void *context, size_t first, size_t end)
+static void work_on(void *context, size_t first, size_t end)
 {
     const struct elements *elements = context;
 
-    for (; first < end; first += CHUNK)
-        activate(elements->activation, elements->parameters, elements->x + first,
-                 chunk_at(first, end));
+    for (; first < end; first += CHUNK) {
+        const size_t n = end - first < CHUNK ? end - first : CHUNK;
+
+        if (elements->up)
+            gate_chunk(elements, elements->x + first, elements->up + first, n);
+        else
+            activate(elements->activation, elements->parameters, elements->x + first, n);
+    }
 }
 
 void run_activate(enum run_activation activation, const struct run_xielu *parameters, float *x,
@@ -139,48 +160,20 @@ void run_activate(enum run_activation activation, const struct run_xielu *parame
 {
     struct elements elements = {.activation = activation, .parameters = parameters, .x = x};
 
-    run_parallel_for(n, PIECE_ELEMENTS, activate_elements, &elements);
-}
-
-/* gate[i] = f(gate[i]) · up[i] for at most CHUNK elements. */
-static void gate_chunk(enum run_activation activation, float *gate, const float *up, size_t n)
-{
-    const bool is_swiglu_oai = activation == RUN_SWIGLU_OAI;
-
-    if (activation == RUN_SILU && n % RUN_LANES == 0) {
-        run_kernels()->silu_gates(gate, up, n);
-        return;
-    }
-    for (size_t i = 0; i < n && is_swiglu_oai; i++)
-        gate[i] = fminf(gate[i], 7.0f);
-    activate(activation, NULL, gate, n);
-    for (size_t i = 0; i < n; i++)
-        gate[i] *= is_swiglu_oai ? fmaxf(fminf(up[i], 7.0f), -7.0f) + 1.0f : up[i];
-}
-
-static void gate_elements(void *context, size_t first, size_t end)
-{
-    const struct elements *elements = context;
-
-    for (; first < end; first += CHUNK)
-        gate_chunk(elements->activation, elements->x + first, elements->up + first,
-                   chunk_at(first, end));
-}
-
-void run_activate_gated(enum run_activation activation, float *gate, const float *up, size_t n)
-{
-    struct elements elements = {.activation = activation, .x = gate, .up = up};
-
-    run_parallel_for(n, PIECE_ELEMENTS, gate_elements, &elements);
+    run_parallel_for(n, PIECE_ELEMENTS, work_on, &elements);
 }
 
 void run_activate_gated_clamped(enum run_activation activation, float limit, float *gate,
                                 const float *up, size_t n)
 {
-    for (size_t first = 0; first < n; first += CHUNK)
-        activate(activation, NULL, gate + first, chunk_at(first, n));
-    for (size_t i = 0; i < n; i++)
-        gate[i] = fminf(gate[i], limit) * fmaxf(fminf(up[i], limit), -limit);
+    struct elements elements = {.activation = activation, .x = gate, .up = up, .limit = limit};
+
+    run_parallel_for(n, PIECE_ELEMENTS, work_on, &elements);
+}
+
+void run_activate_gated(enum run_activation activation, float *gate, const float *up, size_t n)
+{
+    run_activate_gated_clamped(activation, 0, gate, up, n);
 }
 
 void run_gaussian_top_k(float factor, float *x, size_t n_rows, size_t width)

@@ -31,7 +31,7 @@ void run_activate(enum run_activation activation, const struct run_xielu *xielu,
 /* gate[i] = f(gate[i]) · up[i]. Works in parallel. */
 void run_activate_gated(enum run_activation activation, float *gate, const float *up, size_t n);
 
-/* The same, with `up` clamped to ±limit and f(gate) to at most limit. */
+/* The same, with `up` clamped to ±limit and f(gate) to at most limit, unless it is 0. */
 void run_activate_gated_clamped(enum run_activation activation, float limit, float *gate,
                                 const float *up, size_t n);
 

@@ -2,6 +2,7 @@
 
 #include "contrib/runner/compute/thread_pool.h"
 #include "dequant/kernels.h"
+#include "gguf/support/arrays.h"
 
 #include <errno.h>
 #include <math.h>
@@ -11,31 +12,22 @@
 int run_selection_reserve(struct run_selection *selection, size_t n, uint32_t n_groups,
                           size_t stride)
 {
-    size_t n_lists, n_positions, n_bytes;
+    size_t n_lists, n_positions;
+    uint32_t *counts, *positions;
 
     if (__builtin_mul_overflow(n, n_groups, &n_lists) ||
-        __builtin_mul_overflow(n_lists, stride, &n_positions) ||
-        __builtin_mul_overflow(n_positions, sizeof(uint32_t), &n_bytes))
+        __builtin_mul_overflow(n_lists, stride, &n_positions))
         return -ENOMEM;
     selection->n_groups = n_groups;
     selection->stride = stride;
-    if (n_lists > selection->capacity) {
-        uint32_t *counts = realloc(selection->counts, n_lists * sizeof *counts);
-
-        if (!counts)
-            return -ENOMEM;
+    counts = gguf_grow(selection->counts, &selection->capacity, n_lists, sizeof *counts);
+    if (counts)
         selection->counts = counts;
-        selection->capacity = n_lists;
-    }
-    if (n_positions > selection->capacity_positions) {
-        uint32_t *positions = realloc(selection->positions, n_bytes);
-
-        if (!positions)
-            return -ENOMEM;
+    positions = gguf_grow(selection->positions, &selection->capacity_positions, n_positions,
+                          sizeof *positions);
+    if (positions)
         selection->positions = positions;
-        selection->capacity_positions = n_positions;
-    }
-    return 0;
+    return counts && positions ? 0 : -ENOMEM;
 }
 
 void run_selection_free(struct run_selection *selection)

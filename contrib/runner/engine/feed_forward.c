@@ -41,16 +41,6 @@ void run_ffn_load(struct run_loader *loader, const struct run_hparams *hparams, 
         run_load_linears(loader, name_of("up", end, "", name), width, n_ff, n, &ffn->up);
 }
 
-static void activate_gated(const struct run_ffn *ffn, float *gate, const float *up, size_t n)
-{
-    if (ffn->sparsity != 0)
-        run_gaussian_top_k(ffn->sparsity, gate, n, ffn->n_ff);
-    if (ffn->clamp > 0)
-        run_activate_gated_clamped(ffn->activation, ffn->clamp, gate, up, n * ffn->n_ff);
-    else
-        run_activate_gated(ffn->activation, gate, up, n * ffn->n_ff);
-}
-
 void run_ffn_apply(const struct run_ffn *ffn, const struct run_pass *pass, uint64_t matrix,
                    const float *x, size_t n, float *out)
 {
@@ -71,7 +61,9 @@ void run_ffn_apply(const struct run_ffn *ffn, const struct run_pass *pass, uint6
         run_linears_apply(list, 2, matrix, x, n);
     }
     if (is_fused || ffn->gate.weight.data) {
-        activate_gated(ffn, gate, up, n);
+        if (ffn->sparsity != 0)
+            run_gaussian_top_k(ffn->sparsity, gate, n, n_ff);
+        run_activate_gated_clamped(ffn->activation, ffn->clamp, gate, up, n * n_ff);
         up = gate;
     } else {
         run_activate(ffn->activation, ffn->xielu, up, n * n_ff);

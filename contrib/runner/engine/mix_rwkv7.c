@@ -88,6 +88,8 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
 
 /* Intermediate results, [n][n_embd] each. */
 struct work {
+    const struct rwkv7_layer *layer;
+    const struct run_pass *pass;
     const float *x;
     float *difference, *input;
     float *r, *w, *k, *v;
@@ -95,14 +97,14 @@ struct work {
     float *found, *gate;
 };
 
-static const float *make_input(const struct rwkv7_layer *layer, const struct run_pass *pass,
-                               const struct work *work, enum rwkv7_input which)
+static const float *make_input(const struct work *work, enum rwkv7_input which)
 {
-    run_lerp(pass, work->x, work->difference, layer->lerps + which * pass->hparams->n_embd, false,
-             work->input);
+    run_lerp(work->pass, work->x, work->difference,
+             work->layer->lerps + which * work->pass->hparams->n_embd, false, work->input);
     return work->input;
 }
 
+/* w = exp(-sigmoid(…) / √e): never below 0.545. */
 static void finish_decay(void *context, size_t first, size_t end)
 {
     float *w = context;
@@ -111,20 +113,12 @@ static void finish_decay(void *context, size_t first, size_t end)
         w[i] = expf(-run_sigmoid(w[i]) / sqrtf((float)M_E));
 }
 
-/* w = exp(-sigmoid(…) / √e): never below 0.545. */
-static void make_decay(const struct rwkv7_layer *layer, const struct run_pass *pass,
-                       const struct work *work)
-{
-    run_low_rank_apply(&layer->decay, pass, 0, make_input(layer, pass, work, RWKV7_DECAY), work->w);
-    run_parallel_for(pass->n * pass->hparams->n_embd, PIECE_EXPONENTIALS, finish_decay, work->w);
-}
-
 /* The first layer stores its values; the other layers interpolate between their own and those. */
 static void make_values(const struct rwkv7_layer *layer, const struct run_pass *pass,
                         const struct work *work)
 {
     const size_t n = pass->n * pass->hparams->n_embd;
-    const float *input = make_input(layer, pass, work, RWKV7_VALUE);
+    const float *input = make_input(work, RWKV7_VALUE);
     float *first = pass->first_values, *share = work->gate;
 
     run_linear_apply(&layer->value, 0, input, pass->n, work->v);
@@ -138,21 +132,14 @@ static void make_values(const struct rwkv7_layer *layer, const struct run_pass *
         work->v[i] += (first[i] - work->v[i]) * share[i];
 }
 
-/* Heads of all tokens. */
-struct heads {
-    const struct rwkv7_layer *layer;
-    const struct work *work;
-};
-
 /*
  * Compute, from the key and rates of one head of a token, the vectors that are removed from the
  * state and that replace them.
  */
 static void make_head(void *context, size_t head)
 {
-    const struct heads *heads = context;
-    const struct rwkv7_layer *layer = heads->layer;
-    const struct work *work = heads->work;
+    const struct work *work = context;
+    const struct rwkv7_layer *layer = work->layer;
     const size_t width = layer->wkv.width, at = head * width;
     const size_t channel = head % layer->wkv.n_head * width;
     const float *rate = work->gate;
@@ -174,26 +161,11 @@ static void make_head(void *context, size_t head)
     }
 }
 
-static void make_keys(const struct rwkv7_layer *layer, const struct run_pass *pass,
-                      const struct work *work)
-{
-    const size_t n_embd = pass->hparams->n_embd;
-    struct heads heads = {layer, work};
-    float *rate = work->gate;
-
-    run_linear_apply(&layer->key, 0, make_input(layer, pass, work, RWKV7_KEY), pass->n, work->k);
-    run_low_rank_apply(&layer->rate, pass, 0, make_input(layer, pass, work, RWKV7_RATE), rate);
-    run_activate(RUN_SIGMOID, NULL, rate, pass->n * n_embd);
-    run_parallel_for_each(pass->n * layer->wkv.n_head, run_grain(PIECE_ELEMENTS, layer->wkv.width),
-                          make_head, &heads);
-}
-
 /* found += v · (sum of r · k · bonus), head by head: the token's own contribution. */
 static void add_bonus(void *context, size_t head)
 {
-    const struct heads *heads = context;
-    const struct rwkv7_layer *layer = heads->layer;
-    const struct work *work = heads->work;
+    const struct work *work = context;
+    const struct rwkv7_layer *layer = work->layer;
     const size_t width = layer->wkv.width, at = head * width;
     const float *bonus = layer->bonus + head % layer->wkv.n_head * width;
     double sum = 0;
@@ -208,7 +180,10 @@ static void apply(void *mixer, const struct run_pass *pass, const float *x, floa
 {
     const struct rwkv7_layer *layer = mixer;
     const size_t n = pass->n, n_embd = pass->hparams->n_embd, size = n * n_embd;
-    const struct work work = {
+    const size_t n_heads = n * layer->wkv.n_head;
+    struct work work = {
+        .layer = layer,
+        .pass = pass,
         .x = x,
         .difference = run_scratch_take(pass->scratch, size),
         .input = run_scratch_take(pass->scratch, size),
@@ -221,17 +196,18 @@ static void apply(void *mixer, const struct run_pass *pass, const float *x, floa
         .found = run_scratch_take(pass->scratch, size),
         .gate = run_scratch_take(pass->scratch, size),
     };
-    struct heads heads = {layer, &work};
 
     run_token_shift(pass, layer->last, x, work.difference);
-    run_linear_apply(&layer->receptance, 0, make_input(layer, pass, &work, RWKV7_RECEPTANCE), n,
-                     work.r);
-    make_decay(layer, pass, &work);
-    make_keys(layer, pass, &work);
+    run_linear_apply(&layer->receptance, 0, make_input(&work, RWKV7_RECEPTANCE), n, work.r);
+    run_low_rank_apply(&layer->decay, pass, 0, make_input(&work, RWKV7_DECAY), work.w);
+    run_parallel_for(size, PIECE_EXPONENTIALS, finish_decay, work.w);
+    run_linear_apply(&layer->key, 0, make_input(&work, RWKV7_KEY), n, work.k);
+    run_low_rank_apply(&layer->rate, pass, 0, make_input(&work, RWKV7_RATE), work.gate);
+    run_activate(RUN_SIGMOID, NULL, work.gate, size);
+    run_parallel_for_each(n_heads, run_grain(PIECE_ELEMENTS, layer->wkv.width), make_head, &work);
     make_values(layer, pass, &work);
     if (layer->gate.up.weight.data)
-        run_low_rank_apply(&layer->gate, pass, 0, make_input(layer, pass, &work, RWKV7_GATE),
-                           work.gate);
+        run_low_rank_apply(&layer->gate, pass, 0, make_input(&work, RWKV7_GATE), work.gate);
     run_wkv(&layer->wkv,
             &(struct run_wkv_input){.r = work.r,
                                     .k = work.k,
@@ -241,9 +217,8 @@ static void apply(void *mixer, const struct run_pass *pass, const float *x, floa
                                     .a = work.removal,
                                     .b = work.replacement},
             n, work.found);
-    run_norm_apply(&layer->norm, work.found, n * layer->wkv.n_head, layer->wkv.width, work.found);
-    run_parallel_for_each(n * layer->wkv.n_head, run_grain(PIECE_ELEMENTS, layer->wkv.width),
-                          add_bonus, &heads);
+    run_norm_apply(&layer->norm, work.found, n_heads, layer->wkv.width, work.found);
+    run_parallel_for_each(n_heads, run_grain(PIECE_ELEMENTS, layer->wkv.width), add_bonus, &work);
     if (layer->gate.up.weight.data)
         run_activate_gated(RUN_IDENTITY, work.found, work.gate, size);
     run_linear_apply(&layer->output, 0, work.found, n, out);

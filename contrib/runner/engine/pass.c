@@ -90,25 +90,14 @@ struct run_scratch_mark run_scratch_mark(const struct run_scratch *scratch)
     return (struct run_scratch_mark){scratch->current, scratch->used};
 }
 
-/* Poisons all that is not taken. */
-static void forbid_rest(const struct run_scratch *scratch)
-{
-#ifdef IS_WATCHED
-    struct run_scratch_block *block = scratch->current ? scratch->current : scratch->first;
-    size_t used = scratch->used;
-
-    for (; block; block = block->next, used = 0)
-        ASAN_POISON_MEMORY_REGION(block->data + used, block->n_bytes - used);
-#else
-    (void)scratch;
-#endif
-}
-
 void run_scratch_release(struct run_scratch *scratch, struct run_scratch_mark mark)
 {
+    struct run_scratch_block *block = mark.block ? mark.block : scratch->first;
+
     scratch->current = mark.block;
     scratch->used = mark.used;
-    forbid_rest(scratch);
+    for (size_t used = mark.used; block; block = block->next, used = 0)
+        ASAN_POISON_MEMORY_REGION(block->data + used, block->n_bytes - used);
 }
 
 void run_scratch_free(struct run_scratch *scratch)
