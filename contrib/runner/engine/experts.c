@@ -184,12 +184,15 @@ static int compare_experts(const void *a, const void *b)
     return left->token < right->token ? -1 : left->token > right->token;
 }
 
-/* Applies one network to the tokens that chose it. */
+/* Adds the output of one network for the tokens that chose it. */
 static void apply_one(const struct run_ffn *networks, const struct run_pass *pass,
                       const struct choice *choices, size_t n, size_t width, const float *x,
-                      float *in, float *result, float *out)
+                      float *out)
 {
     const bool weighs_input = pass->hparams->architecture->layers & RUN_WEIGHTS_BEFORE;
+    const struct run_scratch_mark mark = run_scratch_mark(pass->scratch);
+    float *in = run_scratch_take(pass->scratch, n * width);
+    float *result = run_scratch_take(pass->scratch, n * width);
 
     for (size_t i = 0; i < n; i++) {
         const float *row = x + choices[i].token * width;
@@ -206,16 +209,7 @@ static void apply_one(const struct run_ffn *networks, const struct run_pass *pas
         for (size_t j = 0; j < width; j++)
             row[j] += weight * result[i * width + j];
     }
-}
-
-/* Return the index of the first choice after `first` of another network. */
-static size_t end_of_run(const struct choice *choices, size_t n_choices, size_t first)
-{
-    size_t end = first + 1;
-
-    while (end < n_choices && choices[end].expert == choices[first].expert)
-        end++;
-    return end;
+    run_scratch_release(pass->scratch, mark);
 }
 
 /* out = the sum of the chosen networks' outputs for x. A token may choose a network several times.
@@ -224,21 +218,13 @@ static void apply_choices(const struct run_ffn *networks, const struct run_pass 
                           struct choice *choices, size_t n_choices, size_t width, const float *x,
                           float *out)
 {
-    size_t longest = 0;
-    float *in, *result;
-
     /* All tokens of an expert are computed together, so that its weights are decoded once. */
     qsort(choices, n_choices, sizeof *choices, compare_experts);
-    for (size_t first = 0, end; first < n_choices; first = end) {
-        end = end_of_run(choices, n_choices, first);
-        longest = end - first > longest ? end - first : longest;
-    }
-    in = run_scratch_take(pass->scratch, longest * width);
-    result = run_scratch_take(pass->scratch, longest * width);
     memset(out, 0, pass->n * width * sizeof *out);
     for (size_t first = 0, end; first < n_choices; first = end) {
-        end = end_of_run(choices, n_choices, first);
-        apply_one(networks, pass, choices + first, end - first, width, x, in, result, out);
+        for (end = first + 1; end < n_choices && choices[end].expert == choices[first].expert;)
+            end++;
+        apply_one(networks, pass, choices + first, end - first, width, x, out);
     }
 }
 
@@ -277,43 +263,31 @@ static const float *norm_input(const struct run_experts *experts, const struct r
     return normed;
 }
 
-static void apply_chunks(const struct run_experts *experts, const struct run_pass *pass,
-                         struct choice *choices, float *sums)
-{
-    const struct run_experts_shape *shape = &pass->hparams->experts;
-    const size_t width = experts->width, n_out = pass->n * width;
-    float *more = run_scratch_take(pass->scratch, n_out);
-
-    apply_choices(&experts->chunks, pass, choices, pass->n * n_chunks_used(shape), width, sums,
-                  more);
-    for (size_t i = 0; i < n_out; i++)
-        sums[i] += more[i] * shape->chunk_scale;
-}
-
 /* out = the sums of the networks' outputs for x, both [n][n_embd]. */
 static void apply_networks(const struct run_experts *experts, const struct run_pass *pass,
                            struct choice *choices, struct choice *of_chunks, const float *x,
                            float *out)
 {
-    const size_t n = pass->n, width = experts->width, n_used = pass->hparams->experts.n_used;
+    const struct run_experts_shape *shape = &pass->hparams->experts;
+    const size_t n = pass->n, width = experts->width;
     const bool is_narrow = experts->narrow.weight.data;
     float *narrowed = run_scratch_take(pass->scratch, is_narrow ? n * width : 0);
     float *sums = is_narrow ? run_scratch_take(pass->scratch, n * width) : out;
 
     if (is_narrow)
         run_linear_apply(&experts->narrow, 0, x, n, narrowed);
-    apply_choices(&experts->networks, pass, choices, n * n_used, width, is_narrow ? narrowed : x,
-                  sums);
-    if (pass->hparams->experts.n_chunks > 0)
-        apply_chunks(experts, pass, of_chunks, sums);
+    apply_choices(&experts->networks, pass, choices, n * shape->n_used, width,
+                  is_narrow ? narrowed : x, sums);
+    if (shape->n_chunks > 0) {
+        float *more = run_scratch_take(pass->scratch, n * width);
+
+        apply_choices(&experts->chunks, pass, of_chunks, n * n_chunks_used(shape), width, sums,
+                      more);
+        for (size_t i = 0; i < n * width; i++)
+            sums[i] += more[i] * shape->chunk_scale;
+    }
     if (is_narrow)
         run_linear_apply(&experts->widen, 0, sums, n, out);
-}
-
-/* Return room for n choices. */
-static struct choice *take_choices(const struct run_pass *pass, size_t n)
-{
-    return (void *)run_scratch_take(pass->scratch, n * (sizeof(struct choice) / sizeof(float)));
 }
 
 void run_experts_apply(const struct run_experts *experts, const struct run_pass *pass,
@@ -324,8 +298,9 @@ void run_experts_apply(const struct run_experts *experts, const struct run_pass 
     const float *x = norm_input(experts, pass, in);
     float *scores = run_scratch_take(pass->scratch, n * shape->n);
     float *work = run_scratch_take(pass->scratch, 3 * (size_t)shape->n);
-    struct choice *choices = take_choices(pass, n * n_used);
-    struct choice *of_chunks = take_choices(pass, n * n_chunks);
+    struct choice *choices = (void *)run_scratch_take(
+        pass->scratch, n * (n_used + n_chunks) * (sizeof *choices / sizeof(float)));
+    struct choice *of_chunks = choices + n * n_used;
 
     run_linear_apply(&experts->router, 0, router_input(experts, pass, in, x), n, scores);
     for (size_t i = 0; i < n; i++) {

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_BYTES 256
-
 void *run_load_alloc(struct run_loader *loader, size_t n, size_t element_bytes)
 {
     struct run_arena *arena = loader->arena;
@@ -101,18 +99,27 @@ void run_load_cache(struct run_cache **list, struct run_cache *cache)
     *list = cache;
 }
 
-static void full_name(const struct run_loader *loader, const char *name, const char *end,
-                      char out[NAME_BYTES])
+struct name {
+    char text[256];
+};
+
+/* Use as full_name(…).text inside one expression. */
+static struct name full_name(const struct run_loader *loader, const char *name, const char *end)
 {
-    snprintf(out, NAME_BYTES, "%s%s%s", loader->prefix, name, end);
+    struct name full;
+
+    snprintf(full.text, sizeof full.text, "%s%s%s", loader->prefix, name, end);
+    return full;
+}
+
+static bool has(const struct run_loader *loader, const char *name, const char *end)
+{
+    return loader->code == 0 && run_weights_has(loader->weights, full_name(loader, name, end).text);
 }
 
 bool run_loader_has(const struct run_loader *loader, const char *name)
 {
-    char full[NAME_BYTES];
-
-    full_name(loader, name, "", full);
-    return loader->code == 0 && run_weights_has(loader->weights, full);
+    return has(loader, name, "");
 }
 
 void run_loader_refuse(struct run_loader *loader, const char *format, ...)
@@ -128,16 +135,11 @@ void run_loader_refuse(struct run_loader *loader, const char *format, ...)
     loader->code = run_fail(loader->failure, -EINVAL, "%s", text);
 }
 
-static void miss(struct run_loader *loader, const char *name, const char *end)
-{
-    if (loader->code == 0)
-        loader->code = run_fail(loader->failure, -ENOENT, "tensors/%s%s%s: missing", loader->prefix,
-                                name, end);
-}
-
 void run_loader_miss(struct run_loader *loader, const char *name)
 {
-    miss(loader, name, "");
+    if (loader->code == 0)
+        loader->code =
+            run_fail(loader->failure, -ENOENT, "tensors/%s%s: missing", loader->prefix, name);
 }
 
 /*
@@ -154,19 +156,18 @@ static bool is_foreign(const struct run_loader *loader, const char *name)
 static bool get(struct run_loader *loader, const char *name, const char *end,
                 struct run_tensor *tensor)
 {
-    char full[NAME_BYTES];
+    const struct name full = full_name(loader, name, end);
 
     if (loader->code < 0)
         return false;
-    full_name(loader, name, end, full);
-    if (is_foreign(loader, full)) {
+    if (is_foreign(loader, full.text)) {
         run_loader_refuse(loader,
                           "tensors/%s: the architecture has no such tensor; general.architecture "
                           "may be wrong",
-                          full);
+                          full.text);
         return false;
     }
-    loader->code = run_weights_get(loader->weights, full, tensor, loader->failure);
+    loader->code = run_weights_get(loader->weights, full.text, tensor, loader->failure);
     return loader->code == 0;
 }
 
@@ -223,23 +224,14 @@ uint64_t run_load_n_elements(struct run_loader *loader, const char *name)
 {
     struct run_tensor tensor;
 
-    return run_loader_has(loader, name) && get(loader, name, "", &tensor) ? n_elements(&tensor) : 0;
+    return has(loader, name, "") && get(loader, name, "", &tensor) ? n_elements(&tensor) : 0;
 }
 
 uint64_t run_load_n_rows(struct run_loader *loader, const char *name)
 {
     struct run_tensor tensor;
 
-    return run_loader_has(loader, name) && get(loader, name, "", &tensor) ? run_tensor_rows(&tensor)
-                                                                          : 0;
-}
-
-static bool has(const struct run_loader *loader, const char *name, const char *end)
-{
-    char whole[NAME_BYTES / 2];
-
-    snprintf(whole, sizeof whole, "%s%s", name, end);
-    return run_loader_has(loader, whole);
+    return has(loader, name, "") && get(loader, name, "", &tensor) ? run_tensor_rows(&tensor) : 0;
 }
 
 void run_load_weight(struct run_loader *loader, const char *name, uint64_t in, uint64_t out,
@@ -264,14 +256,13 @@ void run_load_weight(struct run_loader *loader, const char *name, uint64_t in, u
 void run_load_linears(struct run_loader *loader, const char *name, uint64_t in, uint64_t out,
                       uint64_t n, struct run_linear *linear)
 {
+    struct run_tensor scale;
+
     run_load_weight(loader, name, in, out, n, linear);
     if (has(loader, name, ".bias"))
         linear->bias = load_vector(loader, name, ".bias", out * n);
-    if (has(loader, name, ".scale")) {
-        char whole[NAME_BYTES / 2];
-
-        snprintf(whole, sizeof whole, "%s.scale", name);
-        linear->n_scales = run_load_n_elements(loader, whole) == 1 ? 1 : n;
+    if (has(loader, name, ".scale") && get(loader, name, ".scale", &scale)) {
+        linear->n_scales = n_elements(&scale) == 1 ? 1 : n;
         linear->scale = load_vector(loader, name, ".scale", linear->n_scales);
     }
 }
@@ -302,8 +293,9 @@ void run_load_norm_if(struct run_loader *loader, const char *name, enum run_norm
     if (has(loader, name, ".bias"))
         norm->bias = load_vector(loader, name, ".bias", width);
     norm->is_there = norm->weight != NULL;
-    if (norm->bias && !norm->weight)
-        miss(loader, name, ".weight");
+    if (norm->bias && !norm->weight && loader->code == 0)
+        loader->code = run_fail(loader->failure, -ENOENT, "tensors/%s: missing",
+                                full_name(loader, name, ".weight").text);
 }
 
 void run_load_stream_norm_if(struct run_loader *loader, const struct run_hparams *hparams,

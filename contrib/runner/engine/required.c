@@ -15,22 +15,22 @@ static bool has_tensor(const void *weights, const char *name)
 static void refuse(struct run_loader *loader, const struct run_hparams *hparams,
                    const struct gguf_missing_tensor *missing)
 {
-    static const char remedy[] = "the file is incomplete: get it again, or convert the model again";
-    const bool has_others = missing->others[0] != '\0';
+    char rule[256];
 
     if (loader->code < 0)
         return;
-    loader->code =
-        missing->part ? run_fail(loader->failure, -ENOENT,
-                                 "tensors/%s: no %s; layers of the architecture %s have one; %s",
-                                 missing->name, missing->part, hparams->name, remedy)
-        : missing->because[0] != '\0'
-            ? run_fail(loader->failure, -ENOENT, "tensors/%s: missing; %s requires it; %s",
-                       missing->name, missing->because, remedy)
-            : run_fail(loader->failure, -ENOENT,
-                       "tensors/%s: missing%s%s; the architecture %s requires it; %s",
-                       missing->name, has_others ? ", and so is " : "", missing->others,
-                       hparams->name, remedy);
+    if (missing->part)
+        snprintf(rule, sizeof rule, "no %s; layers of the architecture %s have one", missing->part,
+                 hparams->name);
+    else if (missing->because[0] != '\0')
+        snprintf(rule, sizeof rule, "missing; %s requires it", missing->because);
+    else
+        snprintf(rule, sizeof rule, "missing%s%s; the architecture %s requires it",
+                 missing->others[0] != '\0' ? ", and so is " : "", missing->others, hparams->name);
+    loader->code = run_fail(loader->failure, -ENOENT,
+                            "tensors/%s: %s; the file is incomplete: get it again, or convert the "
+                            "model again",
+                            missing->name, rule);
 }
 
 void run_require_ends(struct run_loader *loader, const struct run_hparams *hparams)
