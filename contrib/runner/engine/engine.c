@@ -20,10 +20,9 @@ struct run_engine {
     struct run_arena arena;
     struct run_scratch scratch;
     struct run_selection selection;
-    struct run_rotary rotary[2];        /* [0]: layers without a window, [1]: layers with one */
-    struct run_linear embedding;        /* rows are tokens */
-    const struct run_tensor *positions; /* [context][n_embd], added to embeddings; or NULL */
-    struct run_tensor position_rows;
+    struct run_rotary rotary[2]; /* [0]: layers without a window, [1]: layers with one */
+    struct run_linear embedding; /* rows are tokens */
+    struct run_linear positions; /* [context][n_embd], added to embeddings; or empty */
     struct run_norm_layer embedding_norm, output_norm;
     struct run_linear output;
     struct run_altup_ends altup;
@@ -32,14 +31,12 @@ struct run_engine {
     struct run_mixers *mixers; /* of each layer */
     struct run_nextn nextn;
     struct run_failure nextn_failure;
-    uint32_t n_vocab, n_context, n_batch, n_past;
-    uint32_t n_last;                     /* tokens of the last pass */
-    uint32_t n_most;                     /* tokens fed at most since the last reset */
-    bool can_rewind;                     /* see struct run_engine_options */
-    uint32_t cache_type, n_window_batch; /* of caches, see struct run_cache */
-    uint64_t token_bytes;                /* see run_engine_token_bytes() */
-    void (*on_layer)(void *user, uint32_t layer, uint32_t n_layers);
-    void *user;
+    struct run_engine_options options; /* without zeros */
+    uint32_t n_vocab, n_past;
+    uint32_t n_last;         /* tokens of the last pass */
+    uint32_t n_most;         /* tokens fed at most since the last reset */
+    uint32_t n_window_batch; /* of caches, see struct run_cache */
+    uint64_t token_bytes;    /* see run_engine_token_bytes() */
 };
 
 static void load_ends(struct run_engine *engine, struct run_loader *loader)
@@ -63,14 +60,8 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
     engine->n_vocab = (uint32_t)n_vocab;
     run_load_linear(loader, embedding, n_embd, engine->n_vocab, &engine->embedding);
     run_load_stream_norm_if(loader, hparams, "token_embd_norm", &engine->embedding_norm);
-    if (run_loader_has(loader, "position_embd.weight")) {
-        struct run_linear rows;
-        const uint64_t n = run_load_n_rows(loader, "position_embd.weight");
-
-        run_load_linear(loader, "position_embd", n_embd, n, &rows);
-        engine->position_rows = rows.weight;
-        engine->positions = &engine->position_rows;
-    }
+    run_load_linear_if(loader, "position_embd", n_embd,
+                       run_load_n_rows(loader, "position_embd.weight"), &engine->positions);
     run_load_stream_norm_if(loader, hparams, "output_norm", &engine->output_norm);
     if (hparams->architecture->layers & RUN_PLAIN_LAYER_NORMS)
         engine->output_norm.is_there = true;
@@ -102,8 +93,9 @@ static void load_rotary(struct run_engine *engine, const struct run_metadata *me
         if (loader->code < 0)
             return;
         if (!is_windowed || !(engine->hparams.architecture->attention & RUN_UNSCALED_WINDOWS))
-            scaling.factors = run_load_rope_factors(
-                loader, &engine->hparams, engine->n_context > scaling.n_original, rotary->n_rot);
+            scaling.factors = run_load_rope_factors(loader, &engine->hparams,
+                                                    engine->options.n_context > scaling.n_original,
+                                                    rotary->n_rot);
         if (run_rotary_make(rotary, &scaling) < 0)
             loader->code = run_fail_memory(loader->failure);
     }
@@ -130,7 +122,7 @@ static struct run_mixer_place place_of(const struct run_engine *engine, uint32_t
     return (struct run_mixer_place){
         .hparams = &engine->hparams,
         .index = index,
-        .cache_type = engine->cache_type,
+        .cache_type = engine->options.cache_type,
         .n_batch = engine->n_window_batch,
         .layers = engine->mixers,
     };
@@ -146,7 +138,7 @@ static void load_nextn(struct run_engine *engine, const struct run_loader *of,
         .output = &engine->output,
         .output_norm = &engine->output_norm,
         .n_vocab = engine->n_vocab,
-        .n_batch = engine->n_batch,
+        .n_batch = engine->options.n_batch,
     };
     struct run_loader loader = *of;
 
@@ -157,8 +149,7 @@ static void load_nextn(struct run_engine *engine, const struct run_loader *of,
     run_nextn_load(&loader, &place, &model, kinds, &engine->nextn);
 }
 
-static void load_layers(struct run_engine *engine, struct run_loader *loader,
-                        const struct run_engine_options *options)
+static void load_layers(struct run_engine *engine, struct run_loader *loader)
 {
     const struct run_hparams *hparams = &engine->hparams;
     const uint32_t n = hparams->n_layer;
@@ -175,25 +166,22 @@ static void load_layers(struct run_engine *engine, struct run_loader *loader,
     }
     if (loader->code == 0)
         engine->token_bytes = count_token_bytes(engine);
-    if (loader->code == 0 && options->has_nextn)
+    if (loader->code == 0 && engine->options.has_nextn)
         load_nextn(engine, loader, &kinds);
 }
 
-static void choose_sizes(struct run_engine *engine, const struct run_engine_options *options)
+static void choose_sizes(struct run_engine *engine)
 {
-    const uint32_t n_trained = engine->hparams.n_context;
+    struct run_engine_options *options = &engine->options;
 
-    engine->n_context = options->n_context ? options->n_context
-                        : n_trained        ? n_trained
-                                           : DEFAULT_CONTEXT;
-    engine->n_batch = options->n_batch ? options->n_batch : DEFAULT_BATCH;
-    engine->can_rewind = options->can_rewind;
-    engine->cache_type = options->cache_type;
-    engine->on_layer = options->on_layer;
-    engine->user = options->user;
-    if (engine->n_batch > MAX_BATCH)
-        engine->n_batch = MAX_BATCH;
-    engine->n_window_batch = engine->n_batch > LEAST_REWIND ? engine->n_batch : LEAST_REWIND;
+    if (options->n_context == 0)
+        options->n_context =
+            engine->hparams.n_context ? engine->hparams.n_context : DEFAULT_CONTEXT;
+    if (options->n_batch == 0)
+        options->n_batch = DEFAULT_BATCH;
+    if (options->n_batch > MAX_BATCH)
+        options->n_batch = MAX_BATCH;
+    engine->n_window_batch = options->n_batch > LEAST_REWIND ? options->n_batch : LEAST_REWIND;
 }
 
 int run_engine_open(const struct run_metadata *metadata, struct run_weights *weights,
@@ -207,17 +195,19 @@ int run_engine_open(const struct run_metadata *metadata, struct run_weights *wei
     if (!engine)
         return run_fail_memory(failure);
     engine->weights = weights;
+    engine->options = *options;
     loader.arena = &engine->arena;
     loader.code = run_hparams_read(metadata, &engine->hparams, failure);
     loader.model = engine->hparams.model;
     if (loader.code == 0) {
-        choose_sizes(engine, options);
+        choose_sizes(engine);
         load_ends(engine, &loader);
         load_rotary(engine, metadata, &loader);
-        load_layers(engine, &loader, options);
+        load_layers(engine, &loader);
         /* Learned position embeddings limit the context. */
-        if (engine->positions && engine->n_context > engine->positions->ne[1])
-            engine->n_context = (uint32_t)engine->positions->ne[1];
+        if (engine->positions.weight.data &&
+            engine->options.n_context > engine->positions.weight.ne[1])
+            engine->options.n_context = (uint32_t)engine->positions.weight.ne[1];
     }
     if (loader.code < 0) {
         run_engine_close(engine);
@@ -247,7 +237,7 @@ uint32_t run_engine_n_vocab(const struct run_engine *engine)
 
 uint32_t run_engine_n_context(const struct run_engine *engine)
 {
-    return engine->n_context;
+    return engine->options.n_context;
 }
 
 uint32_t run_engine_n_past(const struct run_engine *engine)
@@ -315,14 +305,15 @@ bool run_engine_can_rewind(const struct run_engine *engine)
 {
     const struct run_states *states = &engine->arena.states;
 
-    return !states->newest || (engine->can_rewind && !states->are_final);
+    return !states->newest || (engine->options.can_rewind && !states->are_final);
 }
 
 static void embed(const struct run_engine *engine, const struct run_pass *pass, float *x)
 {
     const size_t n_embd = engine->hparams.n_embd;
     const float scale = engine->hparams.embedding_scale;
-    float *position = engine->positions ? run_scratch_take(pass->scratch, n_embd) : NULL;
+    float *position =
+        engine->positions.weight.data ? run_scratch_take(pass->scratch, n_embd) : NULL;
 
     for (size_t i = 0; i < pass->n; i++) {
         float *row = x + i * n_embd;
@@ -331,7 +322,7 @@ static void embed(const struct run_engine *engine, const struct run_pass *pass, 
         for (size_t j = 0; j < n_embd; j++)
             row[j] *= scale;
         if (position) {
-            run_tensor_decode_row(engine->positions, pass->first + i, position);
+            run_tensor_decode_row(&engine->positions.weight, pass->first + i, position);
             for (size_t j = 0; j < n_embd; j++)
                 row[j] += position[j];
         }
@@ -379,7 +370,7 @@ static void feed_batch(struct run_engine *engine, const int32_t *tokens, size_t 
         .n = n,
         .first = engine->n_past,
         .tokens = tokens,
-        .is_draft = engine->can_rewind && which == RUN_LOGITS_ALL && n > 1,
+        .is_draft = engine->options.can_rewind && which == RUN_LOGITS_ALL && n > 1,
     };
     const size_t n_embd = engine->hparams.n_embd;
     float *x = run_scratch_take(&engine->scratch, n * n_embd * engine->hparams.n_streams);
@@ -388,8 +379,8 @@ static void feed_batch(struct run_engine *engine, const int32_t *tokens, size_t 
     if (engine->hparams.rwkv_version == 7)
         pass.first_values = run_scratch_take(&engine->scratch, n * n_embd);
     for (uint32_t i = 0; i < engine->hparams.n_layer; i++) {
-        if (engine->on_layer)
-            engine->on_layer(engine->user, i, engine->hparams.n_layer);
+        if (engine->options.on_layer)
+            engine->options.on_layer(engine->options.user, i, engine->hparams.n_layer);
         if (i > 0 && i % engine->hparams.n_stored == 0 && engine->hparams.has_loop_norm)
             run_norm_apply(&engine->output_norm, x, n, n_embd, x);
         run_layer_apply(&engine->layers[i], &pass, x);
@@ -410,9 +401,9 @@ static void feed_batch(struct run_engine *engine, const int32_t *tokens, size_t 
 static int check_tokens(const struct run_engine *engine, const int32_t *tokens, size_t n,
                         struct run_failure *failure)
 {
-    if (n > engine->n_context - engine->n_past)
+    if (n > engine->options.n_context - engine->n_past)
         return run_fail(failure, -ERANGE, "%zu tokens after %u do not fit the context of %u", n,
-                        engine->n_past, engine->n_context);
+                        engine->n_past, engine->options.n_context);
     for (size_t i = 0; i < n; i++)
         if (tokens[i] < 0 || (uint32_t)tokens[i] >= engine->n_vocab)
             return run_fail(failure, -EINVAL, "token %zu: id %d is not in the vocabulary of %u", i,
@@ -450,7 +441,7 @@ int run_engine_feed(struct run_engine *engine, const int32_t *tokens, size_t n,
     if (setjmp(out_of_memory))
         return run_fail_memory(failure);
     for (size_t i = 0, batch; i < n; i += batch) {
-        batch = n - i < engine->n_batch ? n - i : engine->n_batch;
+        batch = n - i < engine->options.n_batch ? n - i : engine->options.n_batch;
         run_scratch_release(&engine->scratch, (struct run_scratch_mark){0});
         if (which == RUN_LOGITS_LAST && i + batch < n)
             feed_batch(engine, tokens + i, batch, RUN_LOGITS_NONE, NULL);

@@ -1,6 +1,6 @@
 #include "contrib/runner/engine/nextn.h"
 
-#include "contrib/runner/compute/activation.h"
+#include "contrib/runner/engine/recurrent_parts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -63,35 +63,24 @@ void run_nextn_load(struct run_loader *loader, const struct run_mixer_place *pla
     nextn->is_there = loader->code == 0;
 }
 
-/* Rows of projection's input: the token's embedding, then the state, both normalized. */
-static void join(const struct run_nextn *nextn, const struct run_pass *pass, const float *states,
-                 float *joined)
-{
-    const size_t n_embd = pass->hparams->n_embd;
-    float *embeddings = run_scratch_take(pass->scratch, pass->n * n_embd);
-    float *normed = run_scratch_take(pass->scratch, pass->n * n_embd);
-
-    for (size_t i = 0; i < pass->n; i++)
-        run_tensor_decode_row(&nextn->embedding.weight, (uint64_t)pass->tokens[i],
-                              embeddings + i * n_embd);
-    for (size_t i = 0; i < pass->n * n_embd; i++)
-        embeddings[i] *= pass->hparams->embedding_scale;
-    run_norm_apply(&nextn->token_norm, embeddings, pass->n, n_embd, embeddings);
-    run_norm_apply(&nextn->state_norm, states, pass->n, n_embd, normed);
-    for (size_t i = 0; i < pass->n; i++) {
-        memcpy(joined + 2 * i * n_embd, embeddings + i * n_embd, n_embd * sizeof *joined);
-        memcpy(joined + (2 * i + 1) * n_embd, normed + i * n_embd, n_embd * sizeof *joined);
-    }
-}
-
 /* x = the layer's output for the states before the pass's tokens, both [n][n_embd]. */
 static void apply(struct run_nextn *nextn, const struct run_pass *pass, const float *states,
                   float *x)
 {
-    float *joined = run_scratch_take(pass->scratch, 2 * pass->n * pass->hparams->n_embd);
+    const size_t n = pass->n, n_embd = pass->hparams->n_embd;
+    float *joined = run_scratch_take(pass->scratch, 2 * n * n_embd);
+    float *normed = run_scratch_take(pass->scratch, n * n_embd);
 
-    join(nextn, pass, states, joined);
-    run_linear_apply(&nextn->projection, 0, joined, pass->n, x);
+    for (size_t i = 0; i < n; i++)
+        run_tensor_decode_row(&nextn->embedding.weight, (uint64_t)pass->tokens[i],
+                              normed + i * n_embd);
+    for (size_t i = 0; i < n * n_embd; i++)
+        normed[i] *= pass->hparams->embedding_scale;
+    run_norm_apply(&nextn->token_norm, normed, n, n_embd, normed);
+    run_copy_rows(normed, n_embd, n, n_embd, joined, 2 * n_embd);
+    run_norm_apply(&nextn->state_norm, states, n, n_embd, normed);
+    run_copy_rows(normed, n_embd, n, n_embd, joined + n_embd, 2 * n_embd);
+    run_linear_apply(&nextn->projection, 0, joined, n, x);
     run_layer_apply(&nextn->layer, pass, x);
 }
 
