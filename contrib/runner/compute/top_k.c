@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-int run_selection_reserve(struct run_selection *selection, size_t n, uint32_t n_groups,
-                          size_t stride)
+/* Make room for n tokens with up to `stride` positions in each group; contents are lost. */
+static int reserve(struct run_selection *selection, size_t n, uint32_t n_groups, size_t stride)
 {
     size_t n_lists, n_positions;
     uint32_t *counts, *positions;
@@ -159,7 +159,7 @@ int run_select(const struct run_index *index, const float *queries, const float 
     const size_t most = (size_t)index->n_best * (index->block > 0 ? index->block : 1);
     const size_t n_all = first + n, n_places = run_thread_pool_size() * n_all;
     struct call call = {index, queries, weights, first, n_all, .selection = selection};
-    int code = run_selection_reserve(selection, n, n_groups, most < n_all ? most : n_all);
+    int code = reserve(selection, n, n_groups, most < n_all ? most : n_all);
 
     if (code < 0)
         return code;

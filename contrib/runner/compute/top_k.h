@@ -17,12 +17,6 @@ struct run_selection {
     size_t capacity_positions;
 };
 
-/*
- * Make room for n tokens with up to `stride` positions in each group; contents are lost. Returns 0
- * or -ENOMEM.
- */
-int run_selection_reserve(struct run_selection *selection, size_t n, uint32_t n_groups,
-                          size_t stride);
 void run_selection_free(struct run_selection *selection);
 
 /* The rules of a selection. */

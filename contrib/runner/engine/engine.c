@@ -359,22 +359,27 @@ static void begin(const struct run_engine *engine, struct run_pass *pass, float 
     run_altup_begin(&engine->altup, pass, x);
 }
 
-static void feed_batch(struct run_engine *engine, const int32_t *tokens, size_t n,
-                       enum run_logits which, float *logits)
+static struct run_pass pass_of(struct run_engine *engine)
 {
-    struct run_pass pass = {
+    return (struct run_pass){
         .hparams = &engine->hparams,
         .scratch = &engine->scratch,
         .rotary = engine->rotary,
         .selection = &engine->selection,
-        .n = n,
-        .first = engine->n_past,
-        .tokens = tokens,
-        .is_draft = engine->options.can_rewind && which == RUN_LOGITS_ALL && n > 1,
     };
+}
+
+static void feed_batch(struct run_engine *engine, const int32_t *tokens, size_t n,
+                       enum run_logits which, float *logits)
+{
+    struct run_pass pass = pass_of(engine);
     const size_t n_embd = engine->hparams.n_embd;
     float *x = run_scratch_take(&engine->scratch, n * n_embd * engine->hparams.n_streams);
 
+    pass.n = n;
+    pass.first = engine->n_past;
+    pass.tokens = tokens;
+    pass.is_draft = engine->options.can_rewind && which == RUN_LOGITS_ALL && n > 1;
     begin(engine, &pass, x);
     if (engine->hparams.rwkv_version == 7)
         pass.first_values = run_scratch_take(&engine->scratch, n * n_embd);
@@ -464,12 +469,7 @@ bool run_engine_can_draft(const struct run_engine *engine, const char **problem)
 int run_engine_draft(struct run_engine *engine, int32_t token, size_t most, int32_t *draft,
                      size_t *n, struct run_failure *failure)
 {
-    const struct run_pass pass = {
-        .hparams = &engine->hparams,
-        .scratch = &engine->scratch,
-        .rotary = engine->rotary,
-        .selection = &engine->selection,
-    };
+    const struct run_pass pass = pass_of(engine);
     jmp_buf out_of_memory;
 
     *n = 0;

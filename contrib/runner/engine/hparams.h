@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "contrib/runner/compute/top_k.h"
 #include "contrib/runner/engine/architectures.h"
 #include "contrib/runner/tree/metadata.h"
 #include "gguf/support/limits.h"
@@ -17,12 +18,6 @@ struct run_experts_shape {
     float weights_scale;          /* 1: none */
     uint32_t n_chunks, per_chunk; /* see struct run_experts; 0: none */
     float chunk_scale;
-};
-
-/* The indexer of sparse attention, see indexer.h. */
-struct run_indexer_shape {
-    uint32_t n_heads, width; /* n_heads 0: attention is not sparse */
-    uint32_t n_best, block, n_local_blocks;
 };
 
 struct run_hparams {
@@ -61,7 +56,7 @@ struct run_hparams {
     uint32_t temperature_length;
     bool temperature_of_unrotated; /* scale the queries of layers that are not rotated, if there
                                       are any, else of all layers */
-    struct run_indexer_shape indexer;
+    struct run_index indexer;      /* n_heads 0: attention is not sparse */
 
     /* Latent attention. */
     uint32_t latent_rank;        /* attention.kv_lora_rank; 0: none */

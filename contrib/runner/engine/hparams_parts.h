@@ -53,18 +53,6 @@ enum {
     MAX_EXPERTS = 1 << 16,
 };
 
-/*
- * Return true if the file's tensors are in the order of the original checkpoint and the row gives
- * that order the meaning `meaning`.
- */
-bool run_has_reference(const struct run_key_reader *reader, const struct run_architecture *row,
-                       enum run_attention_rules meaning);
-
-static inline bool run_has_big_alibi(const struct run_hparams *hparams)
-{
-    return hparams->is_big && hparams->architecture->attention & RUN_BIG_ALIBI;
-}
-
 /* Return the number of hparams->layers. */
 static inline uint32_t run_hparams_n_shapes(const struct run_hparams *hparams)
 {

@@ -19,7 +19,7 @@ void run_indexer_load(struct run_loader *loader, const struct run_hparams *hpara
                       const struct gguf_layer_shape *shape, bool is_required, uint64_t q_in,
                       uint32_t n_head_kv, struct run_indexer *indexer)
 {
-    const struct run_indexer_shape *sizes = &hparams->indexer;
+    const struct run_index *sizes = &hparams->indexer;
     const bool has_blocks = sizes->block > 0;
     const char *q = has_blocks ? "indexer.q_proj" : "indexer.attn_q_b";
     const char *k = has_blocks ? "indexer.k_proj" : "indexer.attn_k";
@@ -45,19 +45,12 @@ void run_indexer_load(struct run_loader *loader, const struct run_hparams *hpara
 void run_indexer_apply(struct run_indexer *indexer, const struct run_pass *pass, const float *x,
                        const float *q_from)
 {
-    const struct run_indexer_shape *shape = &pass->hparams->indexer;
-    const size_t n = pass->n, n_heads = shape->n_heads, width = shape->width;
+    struct run_index index = pass->hparams->indexer;
+    const size_t n = pass->n, n_heads = index.n_heads, width = index.width;
     struct run_rotary rotary = pass->rotary[0];
     float *queries = run_scratch_take(pass->scratch, n * n_heads * width);
     float *keys = run_scratch_take(pass->scratch, n * width);
     float *weights = run_scratch_take(pass->scratch, n * n_heads);
-    struct run_index index = {
-        .n_heads = shape->n_heads,
-        .width = shape->width,
-        .n_best = shape->n_best,
-        .block = shape->block,
-        .n_local_blocks = shape->n_local_blocks,
-    };
 
     rotary.kind = pass->hparams->architecture->attention & RUN_INDEXER_NEOX ? RUN_ROTARY_NEOX
                                                                             : RUN_ROTARY_NORMAL;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "contrib/runner/compute/kv_cache.h"
-#include "contrib/runner/compute/top_k.h"
 #include "contrib/runner/engine/hparams.h"
 
 #include <setjmp.h>

@@ -141,31 +141,28 @@ static const struct gguf_json *find(const struct run_metadata *metadata, const c
 
 int run_metadata_open(int tree_fd, struct run_metadata **out, struct run_failure *failure)
 {
+    const int fd = run_open_below(tree_fd, "metadata", O_RDONLY | O_DIRECTORY);
     struct run_metadata *metadata = calloc(1, sizeof *metadata);
     const char *architecture;
-    int fd, code;
+    int code;
 
     *out = NULL;
-    if (!metadata)
-        return run_fail_memory(failure);
-    metadata->tree_fd = tree_fd;
-    metadata->cache = calloc(1, sizeof *metadata->cache);
-    if (!metadata->cache) {
-        run_metadata_close(metadata);
-        return run_fail_memory(failure);
-    }
-    fd = run_open_below(tree_fd, "metadata", O_RDONLY | O_DIRECTORY);
     if (fd < 0) {
-        code = run_fail(failure, fd, "metadata: %s", run_open_below_error(fd));
-        run_metadata_close(metadata);
-        return code;
+        free(metadata);
+        return run_fail(failure, fd, "metadata: %s", run_open_below_error(fd));
     }
     close(fd);
+    if (metadata)
+        metadata->cache = calloc(1, sizeof *metadata->cache);
+    if (!metadata || !metadata->cache) {
+        free(metadata);
+        return run_fail_memory(failure);
+    }
+    metadata->tree_fd = tree_fd;
     architecture = run_metadata_string(metadata, "general.architecture");
     metadata->architecture = strdup(architecture ? architecture : "");
-    if (!metadata->architecture)
-        remember(metadata, run_fail_memory(failure), failure);
-    code = run_metadata_status(metadata, failure);
+    code =
+        metadata->architecture ? run_metadata_status(metadata, failure) : run_fail_memory(failure);
     if (code < 0)
         run_metadata_close(metadata);
     else
@@ -177,8 +174,7 @@ void run_metadata_close(struct run_metadata *metadata)
 {
     if (!metadata)
         return;
-    if (metadata->cache)
-        tdestroy(metadata->cache->values, free_value);
+    tdestroy(metadata->cache->values, free_value);
     free(metadata->cache);
     free(metadata->architecture);
     free(metadata);

@@ -137,13 +137,6 @@ static void map_file(struct run_model_file *file, const struct run_place *place,
     file->data = data;
 }
 
-static void close_descriptor(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
 void run_model_files_open(struct run_model_files *files, const struct run_place *place, int raw_fd)
 {
     struct run_model_file *list, *file;
@@ -159,10 +152,10 @@ void run_model_files_open(struct run_model_files *files, const struct run_place 
     file = &list[files->n++];
     *file = (struct run_model_file){.name = place->file, .fd = -1, .tree_fd = -1};
     map_file(file, place, raw_fd);
-    if (!file->data) {
-        close_descriptor(&file->fd);
-        close_descriptor(&file->tree_fd);
-    }
+    if (!file->data && file->fd >= 0)
+        close(file->fd);
+    if (!file->data && file->tree_fd >= 0)
+        close(file->tree_fd);
 }
 
 const uint8_t *run_model_files_bytes(const struct run_model_files *files,

@@ -371,9 +371,13 @@ static float *attend_at_once(const struct run_attention *a, const struct tokens 
 /* Every token selects those positions, up to its own, that divide by `divisor` of its group. */
 static struct run_selection make_selection(size_t n_all, uint32_t n_groups, const size_t *divisors)
 {
-    struct run_selection selection = {0};
+    const struct run_selection selection = {
+        .n_groups = n_groups,
+        .stride = n_all,
+        .positions = numbers_alloc(n_all * n_groups * n_all, sizeof(uint32_t)),
+        .counts = numbers_alloc(n_all * n_groups, sizeof(uint32_t)),
+    };
 
-    cr_assert_eq(run_selection_reserve(&selection, n_all, n_groups, n_all), 0);
     for (size_t list = 0; list < n_all * n_groups; list++) {
         uint32_t *positions = selection.positions + list * selection.stride, n = 0;
 
