@@ -115,9 +115,9 @@ enum run_attention_rules {
 
 /* The function from router products to probabilities: expert_gating_func. */
 enum run_gating {
-    RUN_GATE_SOFTMAX,
-    RUN_GATE_SIGMOID,
-    RUN_GATE_SOFTMAX_WEIGHT, /* softmax over the selected experts only */
+    RUN_GATE_SOFTMAX = 1, /* also if the key is missing */
+    RUN_GATE_SIGMOID = 2,
+    RUN_GATE_SOFTMAX_WEIGHT = 3, /* softmax over the selected experts only */
 };
 
 struct run_architecture {

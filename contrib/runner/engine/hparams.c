@@ -7,9 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The values of expert_gating_func; 0: not set. */
-enum { GATING_SOFTMAX = 1, GATING_SIGMOID = 2, GATING_SOFTMAX_CHOSEN = 3 };
-
 /* Of RUN_SPARSE_GATES: the mean plus so many deviations is the least gate, in the first layers. */
 #define SPARSITY 1.6448533535003662f
 enum { N_SPARSE_LAYERS = 10 };
@@ -62,10 +59,8 @@ static void read_experts(struct run_key_reader *reader, struct run_hparams *hpar
             run_read_refuse(
                 reader, "expert_group_used_count groups have fewer than expert_used_count experts");
     }
-    run_read_u32(reader, ".expert_gating_func", GATING_SOFTMAX_CHOSEN, &gating);
-    experts->gating = gating == GATING_SIGMOID          ? RUN_GATE_SIGMOID
-                      : gating == GATING_SOFTMAX_CHOSEN ? RUN_GATE_SOFTMAX_WEIGHT
-                                                        : RUN_GATE_SOFTMAX;
+    run_read_u32(reader, ".expert_gating_func", RUN_GATE_SOFTMAX_WEIGHT, &gating);
+    experts->gating = gating == 0 ? RUN_GATE_SOFTMAX : gating;
     experts->weights_normed = run_read_bool(reader, ".expert_weights_norm");
     experts->weights_scale = run_read_scale(reader, ".expert_weights_scale", 1);
     if (run_read_has(reader, ".experts_per_group")) {

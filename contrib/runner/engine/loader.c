@@ -368,6 +368,13 @@ void run_linear_apply(const struct run_linear *linear, uint64_t matrix, const fl
     run_linears_apply(&(struct run_linear_to){linear, out}, 1, matrix, x, n);
 }
 
+void run_norm_rows(const struct run_norm_layer *norm, float *x, size_t n, size_t stride)
+{
+    if (norm->is_there)
+        run_norm(norm->kind, norm->epsilon, x, n, norm->width, stride, norm->weight, norm->bias,
+                 norm->n_groups, x);
+}
+
 void run_norm_apply(const struct run_norm_layer *norm, const float *x, size_t n, size_t width,
                     float *out)
 {

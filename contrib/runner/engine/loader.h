@@ -183,3 +183,6 @@ void run_linears_apply(const struct run_linear_to list[], size_t n_linears, uint
 /* out = n normalized rows of `width` floats of x; a copy without norm. `out` may be x. */
 void run_norm_apply(const struct run_norm_layer *norm, const float *x, size_t n, size_t width,
                     float *out);
+
+/* Normalizes n rows of norm->width floats in place, `stride` floats apart, if there is a norm. */
+void run_norm_rows(const struct run_norm_layer *norm, float *x, size_t n, size_t stride);

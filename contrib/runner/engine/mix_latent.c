@@ -207,8 +207,7 @@ static void apply(void *mixer, const struct run_pass *pass, const float *x, floa
     float *found = run_scratch_take(pass->scratch, n * layer->output.weight.ne[0]);
 
     run_linear_apply(&layer->kv_a, 0, x, n, compressed);
-    run_norm(layer->kv_a_norm.kind, layer->kv_a_norm.epsilon, compressed, n, rank, row,
-             layer->kv_a_norm.weight, layer->kv_a_norm.bias, 1, compressed);
+    run_norm_rows(&layer->kv_a_norm, compressed, n, row);
     run_rotate(&pass->rotary[0], compressed + rank, n, 1, hparams->n_rot, row, pass->first);
     if (layer->indexer.q.weight.data)
         run_indexer_apply(&layer->indexer, pass, x, from);

@@ -151,13 +151,6 @@ static void split(const struct mamba_layer *layer, const float *both, size_t n, 
     }
 }
 
-static void norm_part(const struct run_norm_layer *norm, float *part, size_t n, size_t stride)
-{
-    if (norm->is_there)
-        run_norm(norm->kind, norm->epsilon, part, n, norm->width, stride, norm->weight, norm->bias,
-                 1, part);
-}
-
 /* Run the recurrence on the convolved channels, with steps, b and c computed from them. */
 static void scan_channels(struct mamba_layer *layer, const struct run_pass *pass,
                           const float *inner, float *out)
@@ -177,9 +170,9 @@ static void scan_channels(struct mamba_layer *layer, const struct run_pass *pass
     };
 
     run_linear_apply(&layer->x, 0, inner, n, product);
-    norm_part(&layer->dt_norm, product + layer->dt_at, n, width);
-    norm_part(&layer->b_norm, product + layer->b_at, n, width);
-    norm_part(&layer->c_norm, product + layer->c_at, n, width);
+    run_norm_rows(&layer->dt_norm, product + layer->dt_at, n, width);
+    run_norm_rows(&layer->b_norm, product + layer->b_at, n, width);
+    run_norm_rows(&layer->c_norm, product + layer->c_at, n, width);
     run_copy_rows(product + layer->dt_at, width, n, layer->n_rank, narrow, layer->n_rank);
     run_linear_apply(&layer->dt, 0, narrow, n, dt);
     run_scan(&layer->scan, &rows, n, out);

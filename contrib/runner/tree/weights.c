@@ -263,74 +263,41 @@ static int read_end(int fd, uint64_t n_bytes)
     return pread(fd, &byte, 1, (off_t)n_bytes - 1) < 0 ? -errno : 0;
 }
 
-static uint64_t count_incomplete(const struct run_weights *weights, uint64_t *n_tensors)
+/* Refuse to map a file whose end gave the error `code`. */
+static int refuse_incomplete(const struct run_weights *weights, const char *path, int code,
+                             struct run_failure *failure)
 {
-    uint64_t n = 0;
+    size_t n_tensors = 0, n = 0;
 
-    *n_tensors = 0;
-    for (size_t i = 0; i < weights->n_entries; i++) {
-        char path[PATH_BYTES];
+    for (size_t i = 0; i < weights->n_entries && code == -EIO; i++) {
+        char other[PATH_BYTES];
         struct stat status;
         int fd;
 
         if (weights->entries[i].is_other_name)
             continue;
-        ++*n_tensors;
-        snprintf(path, sizeof path, "tensors/%s/raw", weights->entries[i].name);
-        fd = run_open_below(weights->tree_fd, path, O_RDONLY | O_NONBLOCK);
+        n_tensors++;
+        snprintf(other, sizeof other, "tensors/%s/raw", weights->entries[i].name);
+        fd = run_open_below(weights->tree_fd, other, O_RDONLY | O_NONBLOCK);
         if (fd < 0)
             continue; /* a tensor of unknown type has no data in the tree */
         n += fstat(fd, &status) == 0 && status.st_size > 0 &&
              read_end(fd, (uint64_t)status.st_size) == -EIO;
         close(fd);
     }
-    return n;
-}
-
-static int refuse_incomplete(const struct run_weights *weights, const char *path, int code,
-                             struct run_failure *failure)
-{
-    uint64_t n_tensors, n;
-
     if (code != -EIO)
         return run_fail(failure, code, "%s: %s", path, strerror(-code));
-    n = count_incomplete(weights, &n_tensors);
     return run_fail(failure, -EIO,
-                    "%llu of %llu tensors cannot be read, among them %s: the model is still being "
+                    "%zu of %zu tensors cannot be read, among them %s: the model is still being "
                     "downloaded, or its disk has an error",
-                    (unsigned long long)n, (unsigned long long)n_tensors, path);
+                    n, n_tensors, path);
 }
 
-/* Open the file `raw` of a tensor. Return its descriptor or a negative errno. */
-static int open_raw(const struct run_weights *weights, const char *path, uint64_t n_bytes,
+static int map_file(struct run_weights *weights, const char *path, int fd, struct entry *entry,
                     struct run_failure *failure)
 {
-    const int fd = run_open_below(weights->tree_fd, path, O_RDONLY | O_NONBLOCK);
-    struct stat status;
-    int code = 0;
-
-    if (fd == -ENOENT)
-        code = run_fail(failure, fd, "%s: missing, but tensors.json lists the tensor", path);
-    else if (fd < 0)
-        code = run_fail(failure, fd, "%s: %s", path, run_open_below_error(fd));
-    else if (fstat(fd, &status) < 0)
-        code = run_fail(failure, -errno, "%s: %s", path, strerror(errno));
-    else if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size != n_bytes)
-        code = run_fail(failure, -EINVAL, "%s: %lld bytes, tensors.json says %llu", path,
-                        (long long)status.st_size, (unsigned long long)n_bytes);
-    if (code == 0)
-        return fd;
-    if (fd >= 0)
-        close(fd);
-    return code;
-}
-
-/* Map the file `raw` of a tensor. */
-static int map_raw(struct run_weights *weights, const char *path, int fd, struct entry *entry,
-                   struct run_failure *failure)
-{
+    const int code = read_end(fd, entry->n_bytes);
     void *data;
-    int code = read_end(fd, entry->n_bytes);
 
     if (code < 0)
         return refuse_incomplete(weights, path, code, failure);
@@ -342,15 +309,40 @@ static int map_raw(struct run_weights *weights, const char *path, int fd, struct
     return 0;
 }
 
-/*
- * Find the bytes of a tensor in the model file, which is opened for its first tensor, or else map
- * `raw`.
- */
+/* Open the file `raw` of a tensor, and with it the model file, or else map `raw`. */
+static int map_raw(struct run_weights *weights, struct entry *entry, const struct run_place *place,
+                   struct run_failure *failure)
+{
+    char path[PATH_BYTES];
+    struct stat status;
+    int fd, code = 0;
+
+    snprintf(path, sizeof path, "tensors/%s/raw", entry->name);
+    fd = run_open_below(weights->tree_fd, path, O_RDONLY | O_NONBLOCK);
+    if (fd < 0)
+        return run_fail(failure, fd, "%s: %s", path,
+                        fd == -ENOENT ? "missing, but tensors.json lists the tensor"
+                                      : run_open_below_error(fd));
+    if (fstat(fd, &status) < 0)
+        code = run_fail(failure, -errno, "%s: %s", path, strerror(errno));
+    else if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size != entry->n_bytes)
+        code = run_fail(failure, -EINVAL, "%s: %lld bytes, tensors.json says %llu", path,
+                        (long long)status.st_size, (unsigned long long)entry->n_bytes);
+    if (code == 0) {
+        run_model_files_open(&weights->files, place, fd);
+        entry->tensor.data = run_model_files_bytes(&weights->files, place, entry->n_bytes);
+        if (!entry->tensor.data)
+            code = map_file(weights, path, fd, entry, failure);
+    }
+    close(fd);
+    return code;
+}
+
+/* Find the bytes of a tensor in its model file, which is opened for its first tensor, or `raw`. */
 static int map_bytes(struct run_weights *weights, struct entry *entry,
                      const struct run_place *place, struct run_failure *failure)
 {
     struct run_tensor *tensor = &entry->tensor;
-    char path[PATH_BYTES];
     uint64_t n_rows = 1;
     int code = 0;
 
@@ -361,19 +353,8 @@ static int map_bytes(struct run_weights *weights, struct entry *entry,
         return run_fail(failure, -EINVAL, "tensors.json: %s: the shape is too large", tensor->name);
     tensor->stored_rows = n_rows;
     tensor->data = run_model_files_bytes(&weights->files, place, entry->n_bytes);
-    if (!tensor->data) {
-        int fd;
-
-        snprintf(path, sizeof path, "tensors/%s/raw", tensor->name);
-        fd = open_raw(weights, path, entry->n_bytes, failure);
-        if (fd < 0)
-            return fd;
-        run_model_files_open(&weights->files, place, fd);
-        tensor->data = run_model_files_bytes(&weights->files, place, entry->n_bytes);
-        if (!tensor->data)
-            code = map_raw(weights, path, fd, entry, failure);
-        close(fd);
-    }
+    if (!tensor->data)
+        code = map_raw(weights, entry, place, failure);
     if (code < 0)
         return code;
     entry->is_mapped = true;
