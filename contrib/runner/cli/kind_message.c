@@ -13,12 +13,12 @@ static struct gguf_string find_text(const struct run_metadata *metadata, const c
 /* Return the number that a key has, or 0. */
 static uint32_t find_number(const struct run_metadata *metadata, const char *key)
 {
+    static const struct run_range range = {0, UINT32_MAX, true};
     struct run_failure ignored;
-    uint32_t number = 0;
+    double number = 0;
 
-    return run_metadata_u32(metadata, key, RUN_SCALAR, 0, UINT32_MAX, &number, &ignored) < 0
-               ? 0
-               : number;
+    run_metadata_number(metadata, key, RUN_SCALAR, &range, &number, &ignored);
+    return (uint32_t)number;
 }
 
 bool run_kind_explain(const struct run_tree *tree, int code, struct run_failure *failure)

@@ -35,7 +35,8 @@ int run_sampling_complete(struct run_sampling *sampling, const struct run_metada
                     sequence);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         double value = 0;
-        const int code = run_metadata_double(metadata, others[i], &value, failure);
+        const int code =
+            run_metadata_number(metadata, others[i], RUN_SCALAR, NULL, &value, failure);
 
         if (code < 0)
             return code;
@@ -48,7 +49,7 @@ int run_sampling_complete(struct run_sampling *sampling, const struct run_metada
         int code;
 
         values[i] = row->usual;
-        code = run_metadata_double(metadata, row->key, &values[i], failure);
+        code = run_metadata_number(metadata, row->key, RUN_SCALAR, NULL, &values[i], failure);
         if (code < 0)
             return code;
         if (!(values[i] >= row->least && values[i] <= row->most))

@@ -93,11 +93,12 @@ static int choose_context(const struct run_session *session, uint32_t n_wanted, 
                           struct run_failure *failure)
 {
     const int64_t n_given = session->options->n_context;
-    uint32_t n_trained = 0;
+    static const struct run_range range = {0, UINT32_MAX, true};
+    double n_trained = 0;
     int code;
 
-    code = run_metadata_u32(session->tree.metadata, ".context_length", RUN_SCALAR, 0, UINT32_MAX,
-                            &n_trained, failure);
+    code = run_metadata_number(session->tree.metadata, ".context_length", RUN_SCALAR, &range,
+                               &n_trained, failure);
     if (code < 0)
         return code;
     if (n_given >= 0)
@@ -105,9 +106,10 @@ static int choose_context(const struct run_session *session, uint32_t n_wanted, 
     else if (n_wanted > 0)
         *n_context = n_wanted;
     else
-        *n_context = n_trained > 0 && n_trained < USUAL_CONTEXT ? n_trained : USUAL_CONTEXT;
+        *n_context =
+            n_trained > 0 && n_trained < USUAL_CONTEXT ? (uint32_t)n_trained : USUAL_CONTEXT;
     if (*n_context > n_trained && n_trained > 0)
-        run_message("the model was trained for %u tokens; its text beyond them may make no sense",
+        run_message("the model was trained for %.0f tokens; its text beyond them may make no sense",
                     n_trained);
     return 0;
 }

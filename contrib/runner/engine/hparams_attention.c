@@ -227,12 +227,12 @@ static bool has_sections(const struct run_metadata *metadata)
 {
     static const char key[] = ".rope.dimension_sections";
     struct run_failure ignored;
-    float number = 0;
+    double number = 0;
     size_t n;
 
     run_metadata_is_array(metadata, key, &n);
     for (size_t i = 0; i < n && number == 0; i++)
-        run_metadata_float(metadata, key, i, &number, &ignored);
+        run_metadata_number(metadata, key, i, NULL, &number, &ignored);
     return number != 0;
 }
 

@@ -1,6 +1,8 @@
 #include "contrib/runner/engine/hparams_parts.h"
 
 #include <errno.h>
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 
 static bool has_key(const void *metadata, const char *key)
@@ -53,19 +55,6 @@ bool run_read_has(const struct run_key_reader *reader, const char *key)
     return find_origin(reader, key, NULL) != NOWHERE && run_metadata_has(reader->metadata, key);
 }
 
-void run_need_u32(struct run_key_reader *reader, const char *key, uint32_t max, uint32_t *value)
-{
-    if (reader->code < 0)
-        return;
-    if (run_metadata_has(reader->metadata, key))
-        reader->code =
-            run_metadata_u32(reader->metadata, key, RUN_SCALAR, 1, max, value, reader->failure);
-    else
-        reader->code =
-            run_fail(reader->failure, -ENOENT, "metadata: no %s%s",
-                     key[0] == '.' ? run_metadata_architecture(reader->metadata) : "", key);
-}
-
 /* Return the index of the layer's value in the array of that key. */
 static size_t index_of(const struct run_key_reader *reader, const char *key, size_t layer)
 {
@@ -77,17 +66,28 @@ static size_t index_of(const struct run_key_reader *reader, const char *key, siz
     return n >= reader->n_needed && layer >= n ? n - 1 : layer;
 }
 
+/* Read a number. Returns false without one; then *number is undefined. */
+static bool read_number(struct run_key_reader *reader, const char *key, size_t layer,
+                        const struct run_range *range, double *number)
+{
+    const enum origin origin = find_origin(reader, key, number);
+
+    if (origin == FROM_FILE) {
+        *number = NAN;
+        reader->code = run_metadata_number(reader->metadata, key, index_of(reader, key, layer),
+                                           range, number, reader->failure);
+    }
+    return origin != NOWHERE && reader->code == 0 && !isnan(*number);
+}
+
 void run_read_u32_at(struct run_key_reader *reader, const char *key, size_t layer, uint32_t max,
                      uint32_t *value)
 {
+    const struct run_range range = {0, max, true};
     double number;
-    const enum origin origin = find_origin(reader, key, &number);
 
-    if (origin == FROM_LISTS)
+    if (read_number(reader, key, layer, &range, &number))
         *value = (uint32_t)number;
-    else if (origin == FROM_FILE)
-        reader->code = run_metadata_u32(reader->metadata, key, index_of(reader, key, layer), 0, max,
-                                        value, reader->failure);
 }
 
 void run_read_u32(struct run_key_reader *reader, const char *key, uint32_t max, uint32_t *value)
@@ -95,16 +95,26 @@ void run_read_u32(struct run_key_reader *reader, const char *key, uint32_t max, 
     run_read_u32_at(reader, key, RUN_SCALAR, max, value);
 }
 
+void run_need_u32(struct run_key_reader *reader, const char *key, uint32_t max, uint32_t *value)
+{
+    const struct run_range range = {1, max, true};
+    double number;
+
+    if (read_number(reader, key, RUN_SCALAR, &range, &number))
+        *value = (uint32_t)number;
+    else if (reader->code == 0)
+        reader->code =
+            run_fail(reader->failure, -ENOENT, "metadata: no %s%s",
+                     key[0] == '.' ? run_metadata_architecture(reader->metadata) : "", key);
+}
+
 void run_read_float_at(struct run_key_reader *reader, const char *key, size_t layer, float *value)
 {
+    static const struct run_range range = {-FLT_MAX, FLT_MAX, false};
     double number;
-    const enum origin origin = find_origin(reader, key, &number);
 
-    if (origin == FROM_LISTS)
+    if (read_number(reader, key, layer, &range, &number))
         *value = (float)number;
-    else if (origin == FROM_FILE)
-        reader->code = run_metadata_float(reader->metadata, key, index_of(reader, key, layer),
-                                          value, reader->failure);
 }
 
 void run_read_float(struct run_key_reader *reader, const char *key, float *value)

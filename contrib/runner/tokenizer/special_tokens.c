@@ -30,7 +30,7 @@ static int read_ids(struct run_tokenizer *tokenizer, const struct run_metadata *
         const char *key = gguf_special_keys[i].name;
         int32_t *id = gguf_special_id(ids, &gguf_special_keys[i]);
         double value = -1;
-        const int code = run_metadata_double(metadata, key, &value, failure);
+        const int code = run_metadata_number(metadata, key, RUN_SCALAR, NULL, &value, failure);
 
         if (code < 0)
             return code;

@@ -201,7 +201,8 @@ static bool is_vocabulary_of_bytes(const struct run_metadata *metadata)
     struct run_failure failure;
     double size = 0;
 
-    return run_metadata_double(metadata, ".vocab_size", &size, &failure) == 0 && size == 256;
+    return run_metadata_number(metadata, ".vocab_size", RUN_SCALAR, NULL, &size, &failure) == 0 &&
+           size == 256;
 }
 
 int run_tokenizer_open(const struct run_metadata *metadata, struct run_tokenizer **out,

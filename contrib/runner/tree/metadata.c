@@ -313,12 +313,12 @@ static const struct gguf_json *element(const struct gguf_json *array, size_t ind
     return item;
 }
 
-/* Return 1 and the number, 0 if the key is missing, or a negative errno. */
-static int find_number(const struct run_metadata *metadata, const char *key, size_t index,
-                       double *number, struct run_failure *failure)
+int run_metadata_number(const struct run_metadata *metadata, const char *key, size_t index,
+                        const struct run_range *range, double *number, struct run_failure *failure)
 {
     const struct gguf_json *value = find(metadata, key);
     char buffer[KEY_BYTES];
+    double found;
     size_t n;
 
     if (!value)
@@ -336,46 +336,12 @@ static int find_number(const struct run_metadata *metadata, const char *key, siz
     }
     if (!is_bool(value) && (value->kind != GGUF_JSON_NUMBER || isnan(value->number)))
         return run_fail(failure, -EINVAL, "metadata: %s: not a number", key);
-    *number = is_bool(value) ? value->kind == GGUF_JSON_TRUE : value->number;
-    return 1;
-}
-
-int run_metadata_u32(const struct run_metadata *metadata, const char *key, size_t index,
-                     uint32_t least, uint32_t most, uint32_t *value, struct run_failure *failure)
-{
-    char buffer[KEY_BYTES];
-    double number = 0;
-    int found = find_number(metadata, key, index, &number, failure);
-
-    if (found <= 0)
-        return found;
-    if (!(number >= least && number <= most) || number != floor(number))
-        return run_fail(failure, -EINVAL, "metadata: %s: %.17g, not an integer from %u to %u",
-                        full_key(metadata, key, buffer), number, least, most);
-    *value = (uint32_t)number;
+    found = is_bool(value) ? value->kind == GGUF_JSON_TRUE : value->number;
+    if (range && (!(found >= range->least && found <= range->most) ||
+                  (range->is_whole && found != floor(found))))
+        return run_fail(failure, -EINVAL, "metadata: %s: %.17g, not %s from %.9g to %.10g", key,
+                        found, range->is_whole ? "an integer" : "a number", range->least,
+                        range->most);
+    *number = found;
     return 0;
-}
-
-int run_metadata_float(const struct run_metadata *metadata, const char *key, size_t index,
-                       float *value, struct run_failure *failure)
-{
-    char buffer[KEY_BYTES];
-    double number = 0;
-    int found = find_number(metadata, key, index, &number, failure);
-
-    if (found <= 0)
-        return found;
-    if (!isfinite((float)number))
-        return run_fail(failure, -EINVAL, "metadata: %s: %.17g is too large for a float",
-                        full_key(metadata, key, buffer), number);
-    *value = (float)number;
-    return 0;
-}
-
-int run_metadata_double(const struct run_metadata *metadata, const char *key, double *value,
-                        struct run_failure *failure)
-{
-    const int found = find_number(metadata, key, RUN_SCALAR, value, failure);
-
-    return found < 0 ? found : 0;
 }

@@ -68,19 +68,18 @@ typedef int run_take_element(void *context, uint32_t index, const struct gguf_js
 int run_metadata_each(const struct run_metadata *metadata, const char *key, run_take_element *take,
                       void *context, struct run_failure *failure);
 
+struct run_range {
+    double least, most;
+    bool is_whole; /* integers alone */
+};
+
 /*
  * Store the key's number, or element `index` of its array (values that differ by layer). If the key
- * is missing, `*value` keeps the caller's default and the result is 0. In arrays, bools count as 0
- * and 1. -EINVAL if it is not a number, not an integer, out of range, or if the array is too short.
- * With `index` RUN_SCALAR, an array is an error: the key has one value for all layers.
+ * is missing, `*number` keeps the caller's default and the result is 0. In arrays, bools count as 0
+ * and 1. -EINVAL if it is not a number, outside of the range, if there is one, or if the array is
+ * too short. With `index` RUN_SCALAR, an array is an error: the key has one value for all layers.
  */
 #define RUN_SCALAR SIZE_MAX
 
-int run_metadata_u32(const struct run_metadata *metadata, const char *key, size_t index,
-                     uint32_t least, uint32_t most, uint32_t *value, struct run_failure *failure);
-int run_metadata_float(const struct run_metadata *metadata, const char *key, size_t index,
-                       float *value, struct run_failure *failure);
-
-/* The same for keys with one value. */
-int run_metadata_double(const struct run_metadata *metadata, const char *key, double *value,
-                        struct run_failure *failure);
+int run_metadata_number(const struct run_metadata *metadata, const char *key, size_t index,
+                        const struct run_range *range, double *number, struct run_failure *failure);

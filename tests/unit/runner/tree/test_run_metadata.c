@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,6 +82,28 @@ static struct run_metadata *metadata_of(const char *text)
     return metadata;
 }
 
+static int read_u32(const struct run_metadata *metadata, const char *key, size_t index,
+                    uint32_t least, uint32_t most, uint32_t *value, struct run_failure *failure)
+{
+    const struct run_range range = {least, most, true};
+    double number = *value;
+    const int code = run_metadata_number(metadata, key, index, &range, &number, failure);
+
+    *value = (uint32_t)number;
+    return code;
+}
+
+static int read_float(const struct run_metadata *metadata, const char *key, size_t index,
+                      float *value, struct run_failure *failure)
+{
+    const struct run_range range = {-FLT_MAX, FLT_MAX, false};
+    double number = (double)*value;
+    const int code = run_metadata_number(metadata, key, index, &range, &number, failure);
+
+    *value = (float)number;
+    return code;
+}
+
 static void expect_failure(int code, const char *pattern)
 {
     struct run_metadata *metadata;
@@ -132,17 +155,17 @@ Test(run_metadata, failures_are_kept)
     uint32_t value = 7;
     size_t n;
 
-    cr_expect_eq(run_metadata_u32(metadata, "a", RUN_SCALAR, 0, 10, &value, &failure), 0);
+    cr_expect_eq(read_u32(metadata, "a", RUN_SCALAR, 0, 10, &value, &failure), 0);
     cr_expect_eq(run_metadata_status(metadata, &failure), 0);
     cr_expect_not(run_metadata_is_true(metadata, "b", false));
     cr_expect_eq(run_metadata_status(metadata, &failure), -EINVAL);
     cr_expect_not_null(strstr(failure.text, "metadata/b.json"), "%s", failure.text);
-    cr_expect_eq(run_metadata_u32(metadata, "b", RUN_SCALAR, 0, 10, &value, &failure), -EINVAL);
+    cr_expect_eq(read_u32(metadata, "b", RUN_SCALAR, 0, 10, &value, &failure), -EINVAL);
     run_metadata_close(metadata);
     metadata = metadata_of("{\"c\": [1, 2, x]}");
     cr_expect(run_metadata_has(metadata, "c"), "it was not read");
     cr_expect_not(run_metadata_is_array(metadata, "c", &n));
-    cr_expect_eq(run_metadata_u32(metadata, "c", 0, 0, 10, &value, &failure), -EINVAL);
+    cr_expect_eq(read_u32(metadata, "c", 0, 0, 10, &value, &failure), -EINVAL);
     cr_expect_eq(run_metadata_status(metadata, &failure), -EINVAL);
     run_metadata_close(metadata);
 }
@@ -155,7 +178,7 @@ Test(run_metadata, names_are_escaped)
     uint32_t value = 7;
 
     run_files_write_text(&files, "metadata/..%2Fa%25%2F%01.n.json", "3\n");
-    cr_expect_eq(run_metadata_u32(metadata, ".n", RUN_SCALAR, 0, 10, &value, &failure), 0, "%s",
+    cr_expect_eq(read_u32(metadata, ".n", RUN_SCALAR, 0, 10, &value, &failure), 0, "%s",
                  failure.text);
     cr_expect_eq(value, 3u);
     run_metadata_close(metadata);
@@ -167,7 +190,7 @@ Test(run_metadata, other_keys_are_not_read)
     struct run_failure failure;
     uint32_t value = 7;
 
-    cr_expect_eq(run_metadata_u32(metadata, "a", RUN_SCALAR, 0, 10, &value, &failure), 0);
+    cr_expect_eq(read_u32(metadata, "a", RUN_SCALAR, 0, 10, &value, &failure), 0);
     cr_expect_eq(run_metadata_status(metadata, &failure), 0);
     run_metadata_close(metadata);
 }
@@ -182,11 +205,11 @@ Test(run_metadata, keys_of_the_architecture)
     bool is_true = false;
 
     cr_expect_str_eq(run_metadata_architecture(metadata), "llama");
-    cr_expect_eq(run_metadata_u32(metadata, ".a", RUN_SCALAR, 0, 10, &value, &failure), 0);
+    cr_expect_eq(read_u32(metadata, ".a", RUN_SCALAR, 0, 10, &value, &failure), 0);
     cr_expect_eq(value, 1u);
-    cr_expect_eq(run_metadata_u32(metadata, "other.a", RUN_SCALAR, 0, 10, &value, &failure), 0);
+    cr_expect_eq(read_u32(metadata, "other.a", RUN_SCALAR, 0, 10, &value, &failure), 0);
     cr_expect_eq(value, 2u);
-    cr_expect_eq(run_metadata_u32(metadata, ".none", RUN_SCALAR, 0, 10, &value, &failure), 0);
+    cr_expect_eq(read_u32(metadata, ".none", RUN_SCALAR, 0, 10, &value, &failure), 0);
     cr_expect_eq(value, 2u, "a missing key leaves the default");
     cr_expect_str_eq(run_metadata_string(metadata, "s"), "text");
     cr_expect_null(run_metadata_string(metadata, "t"));
@@ -233,7 +256,7 @@ Test(run_metadata, long_names_of_architectures)
     strcat(text, "\"}");
     metadata = metadata_of(text);
     cr_expect_eq(strlen(run_metadata_architecture(metadata)), 2000u);
-    cr_expect_eq(run_metadata_u32(metadata, ".a", RUN_SCALAR, 0, 10, &value, &failure), 0);
+    cr_expect_eq(read_u32(metadata, ".a", RUN_SCALAR, 0, 10, &value, &failure), 0);
     run_metadata_close(metadata);
 }
 
@@ -276,9 +299,8 @@ Test(run_metadata, whole_numbers)
 
         snprintf(text, sizeof text, "{\"key\": %s}", cases[i].text);
         metadata = metadata_of(text);
-        cr_expect_eq(
-            run_metadata_u32(metadata, "key", RUN_SCALAR, 0, cases[i].max, &value, &failure),
-            cases[i].code, "%s", cases[i].text);
+        cr_expect_eq(read_u32(metadata, "key", RUN_SCALAR, 0, cases[i].max, &value, &failure),
+                     cases[i].code, "%s", cases[i].text);
         cr_expect_eq(value, cases[i].code == 0 ? cases[i].value : 99, "%s", cases[i].text);
         if (cases[i].code < 0)
             cr_expect_eq(strncmp(failure.text, "metadata: key: ", 15), 0, "%s", failure.text);
@@ -294,17 +316,17 @@ Test(run_metadata, arrays_with_a_value_per_layer)
     uint32_t value = 0;
     float number = 0;
 
-    cr_expect_eq(run_metadata_u32(metadata, ".a", 0, 0, 10, &value, &failure), 0);
+    cr_expect_eq(read_u32(metadata, ".a", 0, 0, 10, &value, &failure), 0);
     cr_expect_eq(value, 3u);
-    cr_expect_eq(run_metadata_u32(metadata, ".a", 1, 0, 10, &value, &failure), 0);
+    cr_expect_eq(read_u32(metadata, ".a", 1, 0, 10, &value, &failure), 0);
     cr_expect_eq(value, 1u);
-    cr_expect_eq(run_metadata_u32(metadata, ".a", 2, 0, 10, &value, &failure), -EINVAL);
-    cr_expect_eq(run_metadata_float(metadata, ".a", 2, &number, &failure), 0);
+    cr_expect_eq(read_u32(metadata, ".a", 2, 0, 10, &value, &failure), -EINVAL);
+    cr_expect_eq(read_float(metadata, ".a", 2, &number, &failure), 0);
     cr_expect_eq(number, 2.5f);
-    cr_expect_eq(run_metadata_u32(metadata, ".a", 3, 0, 10, &value, &failure), -EINVAL);
+    cr_expect_eq(read_u32(metadata, ".a", 3, 0, 10, &value, &failure), -EINVAL);
     cr_expect_str_eq(failure.text, "metadata: llama.a: 3 values, layer 3 has none");
-    cr_expect_eq(run_metadata_u32(metadata, ".a", RUN_SCALAR, 0, 10, &value, &failure), -EINVAL);
-    cr_expect_eq(run_metadata_u32(metadata, "b", 1000, 0, 10, &value, &failure), 0);
+    cr_expect_eq(read_u32(metadata, ".a", RUN_SCALAR, 0, 10, &value, &failure), -EINVAL);
+    cr_expect_eq(read_u32(metadata, "b", 1000, 0, 10, &value, &failure), 0);
     cr_expect_eq(value, 8u, "a single value applies to all layers");
     run_metadata_close(metadata);
 }
@@ -316,16 +338,16 @@ Test(run_metadata, floats)
     struct run_failure failure;
     float value = 7;
 
-    cr_expect_eq(run_metadata_float(metadata, "none", 0, &value, &failure), 0);
+    cr_expect_eq(read_float(metadata, "none", 0, &value, &failure), 0);
     cr_expect_eq(value, 7);
-    cr_expect_eq(run_metadata_float(metadata, "a", 0, &value, &failure), 0);
+    cr_expect_eq(read_float(metadata, "a", 0, &value, &failure), 0);
     cr_expect_eq(value, 1e-5f);
-    cr_expect_eq(run_metadata_float(metadata, "b", 0, &value, &failure), -EINVAL);
-    cr_expect_eq(run_metadata_float(metadata, "c", 0, &value, &failure), 0);
+    cr_expect_eq(read_float(metadata, "b", 0, &value, &failure), -EINVAL);
+    cr_expect_eq(read_float(metadata, "c", 0, &value, &failure), 0);
     cr_expect_eq(value, -3);
-    cr_expect_eq(run_metadata_float(metadata, "d", 0, &value, &failure), -EINVAL);
-    cr_expect_eq(run_metadata_float(metadata, "e", 0, &value, &failure), -EINVAL);
-    cr_expect_eq(run_metadata_float(metadata, "f", 0, &value, &failure), 0);
+    cr_expect_eq(read_float(metadata, "d", 0, &value, &failure), -EINVAL);
+    cr_expect_eq(read_float(metadata, "e", 0, &value, &failure), -EINVAL);
+    cr_expect_eq(read_float(metadata, "f", 0, &value, &failure), 0);
     cr_expect_eq(value, 0);
     run_metadata_close(metadata);
 }
@@ -336,9 +358,9 @@ Test(run_metadata, least_value)
     struct run_failure failure;
     uint32_t value = 7;
 
-    cr_expect_eq(run_metadata_u32(metadata, "a", RUN_SCALAR, 1, 10, &value, &failure), 0);
+    cr_expect_eq(read_u32(metadata, "a", RUN_SCALAR, 1, 10, &value, &failure), 0);
     cr_expect_eq(value, 1u);
-    cr_expect_eq(run_metadata_u32(metadata, "b", RUN_SCALAR, 1, 10, &value, &failure), -EINVAL);
+    cr_expect_eq(read_u32(metadata, "b", RUN_SCALAR, 1, 10, &value, &failure), -EINVAL);
     cr_expect_str_eq(failure.text, "metadata: b: 0, not an integer from 1 to 10");
     run_metadata_close(metadata);
 }
@@ -356,7 +378,7 @@ Test(run_metadata, elements)
     cr_assert_eq(n, COUNT(expected));
     for (size_t i = 0; i < n; i++) {
         float value = 7;
-        const int code = run_metadata_float(metadata, "a", i, &value, &failure);
+        const int code = read_float(metadata, "a", i, &value, &failure);
 
         cr_expect_eq(code, isnan(expected[i]) ? -EINVAL : 0);
         cr_expect_eq(value, isnan(expected[i]) ? 7 : expected[i]);
