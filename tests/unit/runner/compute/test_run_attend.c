@@ -371,22 +371,18 @@ static float *attend_at_once(const struct run_attention *a, const struct tokens 
 /* Every token selects those positions, up to its own, that divide by `divisor` of its group. */
 static struct run_selection make_selection(size_t n_all, uint32_t n_groups, const size_t *divisors)
 {
-    const struct run_selection selection = {
-        .n_groups = n_groups,
-        .stride = n_all,
-        .positions = numbers_alloc(n_all * n_groups * n_all, sizeof(uint32_t)),
-        .counts = numbers_alloc(n_all * n_groups, sizeof(uint32_t)),
-    };
+    uint32_t *lists = numbers_alloc(n_all * n_groups * n_all, sizeof *lists);
+    uint32_t *counts = numbers_alloc(n_all * n_groups, sizeof *counts);
 
     for (size_t list = 0; list < n_all * n_groups; list++) {
-        uint32_t *positions = selection.positions + list * selection.stride, n = 0;
+        uint32_t *positions = lists + list * n_all, n = 0;
 
         for (uint32_t j = 0; j <= list / n_groups; j++)
             if (j % divisors[list % n_groups] == 0)
                 positions[n++] = j;
-        selection.counts[list] = n;
+        counts[list] = n;
     }
-    return selection;
+    return (struct run_selection){n_groups, n_all, lists, counts, 0, 0};
 }
 
 Test(run_attend, selected_positions)
