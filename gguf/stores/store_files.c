@@ -169,8 +169,8 @@ static void load_folder(struct gguf_store_search *search, const char *folder,
 
         if (has_parts ? model != best : !is_model(model->path) && !model->error)
             continue;
-        added = gguf_model_list_add(search->found, gguf_text("%s/%s", repository, model->name),
-                                    model->path);
+        added =
+            gguf_model_list_add(search->found, gguf_text("%s/%s", repository, model->name), NULL);
         if (!added)
             continue;
         free(model->name);

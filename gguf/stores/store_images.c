@@ -253,6 +253,7 @@ static int add_index(struct gguf_store_search *search, char *path, const char *o
     cJSON *json = gguf_store_read_json(search->access, path);
     const int error = errno;
     const cJSON *row;
+    int result;
 
     cJSON_ArrayForEach(row, cJSON_GetObjectItemCaseSensitive(json, "manifests"))
     {
@@ -271,7 +272,10 @@ static int add_index(struct gguf_store_search *search, char *path, const char *o
             free(file);
             continue;
         }
-        add_index(search, file, name, depth + 1);
+        result = add_index(search, file, name, depth + 1);
+        if (result < 0)
+            gguf_listed_model_refuse(gguf_model_list_add(&search->index, strdup(name), NULL),
+                                     "its index cannot be read: %s", strerror(-result));
         free(name);
     }
     cJSON_Delete(json);

@@ -107,8 +107,10 @@ static void load(struct gguf_store_search *search, const struct gguf_listed_mode
 {
     if (entry->error)
         gguf_listed_model_refuse(gguf_store_begin(search, entry), "%s", entry->error);
-    else
+    else if (entry->path)
         search->kind->load(search, entry);
+    else
+        search->found->error = -ENOMEM;
 }
 
 /* Add all models at a place. */
