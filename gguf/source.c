@@ -6,10 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22 /* Linux 5.14; older C libraries do not define it */
-#endif
-
 int gguf_source_open(const struct gguf_source_kind *kind, void *state, const char *path,
                      struct gguf_source *source, struct gguf_report *report)
 {
