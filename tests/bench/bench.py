@@ -4,8 +4,9 @@ Measures the mount and prints a table. `make bench` builds the programs and runs
 
 Reads are compared with the null file system (tests/bench/null_fs.c), mounted with the same options.
 The two take turns: ggufs, null, null, ggufs. A row shows the medians of both, and the median and
-range of their ratios; a row below its target also what its reads cost. The whole table takes
-minutes; these variables shorten it:
+range of their ratios; a row below its target also what its reads cost. Several
+readers are compared once more with what is possible if no processor ever waits ("busy"), with the
+processor time that the server took. The whole table takes minutes; these variables shorten it:
 
     BENCH_TYPES=Q4_K,F16     only these types
     BENCH_VIEWS=f32          only this file of a tensor

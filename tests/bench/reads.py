@@ -86,11 +86,11 @@ def measure_view(table, tensor, view, wanted, model, folders, target=TARGET):
             continue
         if readers > 1:
             table.row(what, [f[0] for f in ours], [f[0] for f in null], "GB/s")
-            table.row("    of what the processors allow", [f[0] for f in ours], allowed(null, costs), "GB/s",
-                      ("ratio", ">=", most), f"{view} {label}")
+            table.row(f"{what}, busy", [f[0] for f in ours], allowed(null, costs), "GB/s",
+                      ("ratio", ">=", most), f"{view} {label}, busy")
             continue
         is_met = table.row(what, [f[0] for f in ours], [f[0] for f in null], "GB/s",
-                           ("ratio", ">=", min(most, target)), f"{view} {label}")
+                           ("ratio", ">=", min(most, target)), f"{view} {label} {min(most, target):.2f}")
         if not is_met and access != "hot":
             table.line(explain(ours, null, costs))
         if (access, readers) == ("cold", 1):
