@@ -14,15 +14,30 @@ enum {
     CONVOLUTION = 4, /* tokens that mamba2's convolution sees */
 };
 
+#define ALL(type, file_type)                                                                       \
+    {                                                                                              \
+        type, type, type, type, type, file_type                                                    \
+    }
+
 static const struct sample_mix mixes[] = {
-    {"Q4_0", "Q4_0", "Q4_0", "Q4_0", "Q4_0", 2},
-    {"Q8_0", "Q8_0", "Q8_0", "Q8_0", "Q8_0", 7},
     {"Q4_K_M", "Q4_K", "Q6_K", "Q6_K", "Q4_K", 15},
-    {"Q6_K", "Q6_K", "Q6_K", "Q6_K", "Q6_K", 18},
-    {"IQ4_XS", "IQ4_XS", "IQ4_XS", "Q6_K", "IQ4_XS", 30},
-    {"F16", "F16", "F16", "F16", "F16", 1},
-    {"BF16", "BF16", "BF16", "BF16", "BF16", 32},
     {"MXFP4", "Q8_0", "Q8_0", "Q8_0", "MXFP4", 38},
+    ALL("Q4_0", 2),
+    ALL("Q4_1", 3),
+    ALL("Q5_0", 8),
+    ALL("Q5_1", 9),
+    ALL("Q8_0", 7),
+    ALL("Q2_K", 10),
+    ALL("Q3_K", 11),
+    ALL("Q4_K", 14),
+    ALL("Q5_K", 16),
+    ALL("Q6_K", 18),
+    ALL("IQ2_S", 28),
+    ALL("IQ3_S", 26),
+    ALL("IQ4_NL", 25),
+    ALL("IQ4_XS", 30),
+    ALL("F16", 1),
+    ALL("BF16", 32),
 };
 
 /* ---- tensors ---- */

@@ -115,8 +115,8 @@ static void pair_q5_k(unsigned char *block)
 /*
  * How to fill a block of a type. `bits` makes the number of an unquantized type from a float. A
  * quantized block gets random bytes and then its scale d, an F16 or the exponent of a power of two;
- * `deviation` is the standard deviation of its elements when d = 1. `pair` is for types with a
- * minimum.
+ * `deviation` is the standard deviation of its elements when d = 1. Types with an
+ * offset m have a `middle`, and `pair` if their sub-blocks have offsets of their own.
  */
 struct filler {
     const char *type;
@@ -136,7 +136,12 @@ static const struct filler fillers[] = {
     {"F16", .bits = half_bits},
     {"BF16", .bits = bfloat_bits},
     {"Q4_0", NULL, 4.64f, .d_at = AT(q4_0, d)},
+    {"Q4_1", NULL, 4.61f, AT(q4_1, d), AT(q4_1, m), .middle = -7.5f},
+    {"Q5_0", NULL, 9.25f, .d_at = AT(q5_0, d)},
+    {"Q5_1", NULL, 9.23f, AT(q5_1, d), AT(q5_1, m), .middle = -15.5f},
     {"Q8_0", NULL, 73.9f, .d_at = AT(q8_0, d)},
+    {"IQ2_S", NULL, 55.0f, .d_at = AT(iq2_s, d)},
+    {"IQ3_S", NULL, 150.0f, .d_at = AT(iq3_s, d)},
     {"IQ4_NL", NULL, 67.4f, .d_at = AT(iq4_nl, d)},
     {"IQ4_XS", NULL, 1245.0f, .d_at = AT(iq4_xs, d)},
     {"Q2_K", NULL, 9.84f, AT(q2_k, d), AT(q2_k, m), 1.5f, pair_q2_k, false},
@@ -167,8 +172,9 @@ static void fill_quants(struct sample_random *r, const struct filler *filler, un
         block[filler->d_at] = (unsigned char)(127 + ilogbf(d));
         return;
     }
-    if (filler->pair) {
+    if (filler->pair)
         filler->pair(block);
+    if (filler->middle != 0) {
         store_le(block + filler->m_at, half_bits(d * filler->middle), 2);
     } else if (random_u64(r) % 2 != 0) {
         /* signed quants reach one step further down than up; random signs balance this */
