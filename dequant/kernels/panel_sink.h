@@ -31,6 +31,7 @@ struct sink {
     struct part_sums part_sums[FLOAT_PARTS];
     float_vector totals[FLOAT_PARTS];
     const uint8_t *next; /* bytes that are needed soon, to be fetched during the stage */
+    size_t n_put;        /* steps of the stage so far */
 };
 
 /* Return true if an accumulator holds the products of a group. */
@@ -74,11 +75,14 @@ INLINE size_t stage_bytes(const struct sink_kind *kind)
     return DEQUANT_PANEL_ROWS * kind->row_bytes * kind->stage_elements / DEQUANT_PANEL_ELEMENTS;
 }
 
-/* Fetch the share of a step of a stage in the bytes that are needed soon. */
-INLINE void sink_fetch(const struct sink_kind *kind, const struct sink *sink, size_t step)
+/*
+ * Fetch the share of a step of a stage in the bytes that are needed soon: in the order of the
+ * bytes, in which the CPU fetches further lines by itself.
+ */
+INLINE void sink_fetch(const struct sink_kind *kind, struct sink *sink)
 {
     enum { LINE_BYTES = 64 };
-    const size_t n_steps = kind->stage_elements / 4;
+    const size_t n_steps = kind->stage_elements / 4, step = sink->n_put++;
     const size_t n_lines = (stage_bytes(kind) + LINE_BYTES - 1) / LINE_BYTES;
 
     UNROLL
@@ -97,7 +101,7 @@ INLINE void sink_put(const struct sink_kind *kind, struct sink *sink, size_t ste
         words_store(sink->panel->q[sink->first / 4 + step], q);
         return;
     }
-    sink_fetch(kind, sink, step);
+    sink_fetch(kind, sink);
     x = four_of(sink->x, sink->first / 4 + step);
     UNROLL
     for (size_t i = 0; i < FLOAT_PARTS; i++)
@@ -130,6 +134,7 @@ INLINE int_vector sink_sum(const struct dequant_form *form, const struct sink *s
 
 INLINE void sink_clear(const struct sink_kind *kind, struct sink *sink)
 {
+    sink->n_put = 0;
     UNROLL
     for (size_t sum = 0; sum < kind->stage_elements / sum_elements(&kind->form); sum++) {
         UNROLL
