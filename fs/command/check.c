@@ -5,16 +5,10 @@
 #include "fs/command/model_input.h"
 #include "fs/tree/model_check.h"
 #include "gguf/support/exit_status.h"
-#include "gguf/support/progress.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <sysexits.h>
-
-static void draw(void *user, uint64_t done_bytes, uint64_t total_bytes)
-{
-    gguf_progress_draw(user, done_bytes, total_bytes);
-}
 
 struct check {
     const char *path;
@@ -64,7 +58,7 @@ static int check_model(const struct fs_options *options, struct fs_input *input)
             fs_check_model(model, &report);
         if (options->data) {
             gguf_progress_start(&check.progress, input->path);
-            fs_check_data(model, &report, draw, &check.progress);
+            fs_check_data(model, &report, &check.progress);
             gguf_progress_erase(&check.progress);
         }
         if (report.n_errors == 0)

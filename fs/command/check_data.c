@@ -34,8 +34,7 @@ struct work {
     const struct gguf_model *model;
     const struct gguf_tensor *tensor; /* being read */
     struct found found;               /* in it */
-    fs_check_progress *progress;
-    void *user;
+    struct gguf_progress *progress;
     uint64_t total_bytes, done_bytes;
 };
 
@@ -124,10 +123,10 @@ static int add_chunk(void *user, uint64_t i, const void *slot)
     if (chunk->found.n_bad > 0)
         sum->last_bad = chunk->found.last_bad;
     sum->n_bad += chunk->found.n_bad;
-    work->progress(work->user,
-                   work->done_bytes +
-                       n_done / tensor->type->block_elements * tensor->type->block_bytes,
-                   work->total_bytes);
+    gguf_progress_draw(work->progress,
+                       work->done_bytes +
+                           n_done / tensor->type->block_elements * tensor->type->block_bytes,
+                       work->total_bytes);
     return 0;
 }
 
@@ -208,9 +207,9 @@ static void check_tensor(struct work *work, struct gguf_report *report)
 }
 
 int fs_check_data(const struct gguf_model *model, struct gguf_report *report,
-                  fs_check_progress *progress, void *user)
+                  struct gguf_progress *progress)
 {
-    struct work work = {.model = model, .progress = progress, .user = user};
+    struct work work = {.model = model, .progress = progress};
     const struct gguf_tensor *first_zero = NULL;
     uint64_t n_zero = 0;
 

@@ -9,15 +9,11 @@ struct text_tree {
     struct fs_named_text texts[FS_MAX_TEXTS];
 };
 
-static uint64_t count_texts(const struct fs_tree *tree)
+static struct fs_subject_list list_texts(const struct fs_tree *tree)
 {
-    (void)tree;
-    return FS_MAX_TEXTS;
-}
+    const struct text_tree *made = (const struct text_tree *)tree;
 
-static const void *text_at(const struct fs_tree *tree, uint64_t index)
-{
-    return &((const struct text_tree *)tree)->texts[index];
+    return (struct fs_subject_list){made->texts, FS_MAX_TEXTS, sizeof *made->texts};
 }
 
 static bool has_text(const struct fs_tree *tree, const void *subject)
@@ -51,7 +47,7 @@ static void write_text(const struct fs_tree *tree, const void *subject, struct f
     fs_sink_write(sink, text->text, text->length);
 }
 
-static const struct fs_subjects texts = {count_texts, text_at, name_of_text};
+static const struct fs_subjects texts = {list_texts, name_of_text};
 static const struct fs_table table = {
     .views = (const struct fs_view[]){{"<text>", has_text, .write = write_text},
                                       {"<text>", has_link, .target = "model.gguf"}},

@@ -4,7 +4,6 @@
 #include "fs/tree/hf/hf_checkpoint.h"
 #include "fs/tree/hf/vocabulary.h"
 #include "fs/tree/views/view_files.h"
-#include "fs/tree/views/views.h"
 #include "gguf/key_checks.h"
 
 #include <errno.h>

@@ -1,6 +1,4 @@
-#include "fs/tree/core/layout.h"
-
-#include "fs/tree/core/paths.h"
+#include "fs/tree/core/tree_core.h"
 
 #include <errno.h>
 #include <search.h>
@@ -31,9 +29,7 @@ struct row {
 };
 
 struct layout {
-    const struct fs_tree *tree; /* for the table alone */
-    const struct fs_table *table;
-    struct fs_nodes *nodes;
+    struct fs_tree *tree;
     void *directories; /* a tree of tsearch(3) */
     /* The last fixed directory, and the last one with a placeholder: a tensor's files share it. */
     struct entered fixed, of_subject;
@@ -52,7 +48,7 @@ static int compare_directories(const void *a, const void *b)
 static int enter(struct layout *layout, fs_node_index parent, const char *name,
                  fs_node_index *directory)
 {
-    struct fs_nodes *nodes = layout->nodes;
+    struct fs_nodes *nodes = &layout->tree->nodes;
     struct directory *added = malloc(sizeof *added);
     struct directory **found;
     int result;
@@ -90,7 +86,7 @@ static int enter_folder(struct layout *layout, const struct row *row, const void
         row->folder_bytes == last->template_bytes &&
         strncmp(path_template, last->path_template, row->folder_bytes) == 0)
         return 0;
-    fs_path_expand(layout->table, path_template, row->folder_bytes, layout->tree, subject, path);
+    fs_path_expand(layout->tree, path_template, row->folder_bytes, subject, path);
     *folder = FS_ROOT;
     for (char *name = path, *rest; result == 0 && *name != '\0'; name = rest) {
         rest = name + strcspn(name, "/");
@@ -107,7 +103,7 @@ static int add_named(struct layout *layout, const struct row *row, const void *s
                      fs_node_index folder, const char *name, fs_node_index *node)
 {
     const struct fs_view *view = row->view;
-    struct fs_nodes *nodes = layout->nodes;
+    struct fs_nodes *nodes = &layout->tree->nodes;
     int result;
 
     if (fs_view_kind(view) == FS_DIRECTORY) {
@@ -124,7 +120,7 @@ static int add_named(struct layout *layout, const struct row *row, const void *s
 static int add_node(struct layout *layout, const struct row *row, const void *subject)
 {
     const struct fs_view *view = row->view;
-    const struct fs_tree *tree = layout->tree;
+    struct fs_tree *tree = layout->tree;
     const char *name = row->name;
     char expanded[FS_PATH_BYTES], target[FS_PATH_BYTES];
     fs_node_index folder, node = FS_NO_NODE;
@@ -134,18 +130,18 @@ static int add_node(struct layout *layout, const struct row *row, const void *su
     if (result < 0)
         return result;
     if (!row->is_name_fixed) {
-        fs_path_expand(layout->table, name, strlen(name), tree, subject, expanded);
+        fs_path_expand(tree, name, strlen(name), subject, expanded);
         name = expanded;
     }
     result = add_named(layout, row, subject, folder, name, &node);
     if (result < 0)
         return result;
-    layout->nodes->list[node].view = view;
-    layout->nodes->list[node].subject = subject;
+    tree->nodes.list[node].view = view;
+    tree->nodes.list[node].subject = subject;
     if (!view->target)
         return 0;
-    fs_path_expand(layout->table, view->target, strlen(view->target), tree, subject, target);
-    return fs_nodes_set_target(layout->nodes, node, target);
+    fs_path_expand(tree, view->target, strlen(view->target), subject, target);
+    return fs_nodes_set_target(&tree->nodes, node, target);
 }
 
 static struct row row_of(const struct fs_view *view)
@@ -163,16 +159,16 @@ static struct row row_of(const struct fs_view *view)
 /* Add all nodes about the subjects of one kind, in order. `rows` has room for the whole table. */
 static int add_subjects(struct layout *layout, const struct fs_subjects *subjects, struct row *rows)
 {
-    const struct fs_table *table = layout->table;
-    const uint64_t n_subjects = subjects->count(layout->tree);
+    const struct fs_table *table = layout->tree->table;
+    const struct fs_subject_list list = subjects->list(layout->tree);
     size_t n_rows = 0;
 
     for (size_t i = 0; i < table->n_views; i++) {
         if (fs_path_subjects(table, table->views[i].path) == subjects)
             rows[n_rows++] = row_of(&table->views[i]);
     }
-    for (uint64_t i = 0; i < n_subjects; i++) {
-        const void *subject = subjects->at(layout->tree, i);
+    for (uint64_t i = 0; i < list.n; i++) {
+        const void *subject = list.first ? (const char *)list.first + i * list.stride : NULL;
 
         for (size_t j = 0; j < n_rows; j++) {
             int result;
@@ -187,18 +183,17 @@ static int add_subjects(struct layout *layout, const struct fs_subjects *subject
     return 0;
 }
 
-int fs_layout_add_nodes(const struct fs_table *table, const struct fs_tree *tree,
-                        struct fs_nodes *nodes)
+int fs_tree_begin(struct fs_tree *tree, fs_node_index twins[2])
 {
+    const struct fs_table *table = tree->table;
     const struct entered none = {.path_template = "", .node = FS_ROOT};
-    struct layout layout = {
-        .tree = tree, .table = table, .nodes = nodes, .fixed = none, .of_subject = none};
+    struct layout layout = {.tree = tree, .fixed = none, .of_subject = none};
     struct row *rows = calloc(table->n_views, sizeof *rows);
-    int result = rows ? fs_nodes_begin(nodes) : -ENOMEM;
+    int result = rows ? fs_nodes_begin(&tree->nodes) : -ENOMEM;
 
     for (size_t i = 0; result == 0 && table->subjects[i]; i++)
         result = add_subjects(&layout, table->subjects[i], rows);
     tdestroy(layout.directories, free);
     free(rows);
-    return result;
+    return result < 0 ? result : fs_nodes_seal(&tree->nodes, twins);
 }

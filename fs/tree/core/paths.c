@@ -1,4 +1,4 @@
-#include "fs/tree/core/paths.h"
+#include "fs/tree/core/tree_core.h"
 
 #include <assert.h>
 #include <string.h>
@@ -24,15 +24,15 @@ const struct fs_subjects *fs_path_subjects(const struct fs_table *table, const c
     return start ? placeholder_at(table, start)->subjects : table->subjects[0];
 }
 
-void fs_path_expand(const struct fs_table *table, const char *path_template, size_t template_bytes,
-                    const struct fs_tree *tree, const void *subject, char path[FS_PATH_BYTES])
+void fs_path_expand(const struct fs_tree *tree, const char *path_template, size_t template_bytes,
+                    const void *subject, char path[FS_PATH_BYTES])
 {
     const char *end = path_template + template_bytes;
     size_t length = 0;
 
     while (path_template < end) {
         const size_t component_bytes = strcspn(path_template, "/");
-        const struct fs_placeholder *placeholder = placeholder_at(table, path_template);
+        const struct fs_placeholder *placeholder = placeholder_at(tree->table, path_template);
         char suffix[FS_NAME_BYTES], file_name[FS_NAME_BYTES];
 
         assert(component_bytes < sizeof suffix && length + 1 + FS_NAME_BYTES <= FS_PATH_BYTES);

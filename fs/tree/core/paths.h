@@ -24,5 +24,5 @@ const struct fs_subjects *fs_path_subjects(const struct fs_table *table, const c
  * subject, and write the path with a NUL. The result is safe: no component is empty, "." or "..",
  * unless the template itself has it.
  */
-void fs_path_expand(const struct fs_table *table, const char *path_template, size_t template_bytes,
-                    const struct fs_tree *tree, const void *subject, char path[FS_PATH_BYTES]);
+void fs_path_expand(const struct fs_tree *tree, const char *path_template, size_t template_bytes,
+                    const void *subject, char path[FS_PATH_BYTES]);

@@ -1,17 +1,8 @@
 #include "fs/tree/core/tree_core.h"
 
-#include "fs/tree/core/layout.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-int fs_tree_begin(struct fs_tree *tree, fs_node_index twins[2])
-{
-    const int result = fs_layout_add_nodes(tree->table, tree, &tree->nodes);
-
-    return result < 0 ? result : fs_nodes_seal(&tree->nodes, twins);
-}
 
 void fs_tree_end(struct fs_tree *tree)
 {

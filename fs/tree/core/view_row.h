@@ -14,10 +14,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* An array of subjects. `first` is NULL for the model, which is no array. */
+struct fs_subject_list {
+    const void *first;
+    uint64_t n;
+    size_t stride;
+};
+
 /* A kind of subjects that nodes can show: keys, tensors, shards, or the model itself. */
 struct fs_subjects {
-    uint64_t (*count)(const struct fs_tree *tree);
-    const void *(*at)(const struct fs_tree *tree, uint64_t index); /* NULL for the model */
+    struct fs_subject_list (*list)(const struct fs_tree *tree);
     /* Return the true name of a subject, for messages; NULL where file names never collide. */
     struct gguf_string (*name)(const void *subject);
 };

@@ -68,8 +68,7 @@ static void write_line(const struct fs_tree *tree, fs_node_index index,
     char digits[BASE16_ENCODE_LENGTH(SHA256_DIGEST_SIZE)];
     char path[FS_PATH_BYTES];
 
-    fs_path_expand(tree->table, node->view->path, strlen(node->view->path), tree, node->subject,
-                   path);
+    fs_path_expand(tree, node->view->path, strlen(node->view->path), node->subject, path);
     base16_encode_update(digits, SHA256_DIGEST_SIZE, checksum);
     if (strchr(path, '\\'))
         fs_sink_literal(sink, "\\");

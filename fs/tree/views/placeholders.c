@@ -9,77 +9,34 @@
 
 #include <string.h>
 
-static uint64_t count_model(const struct fs_tree *tree)
+static struct fs_subject_list list_model(const struct fs_tree *tree)
 {
     (void)tree;
-    return 1;
+    return (struct fs_subject_list){.n = 1};
 }
 
-static const void *model_at(const struct fs_tree *tree, uint64_t index)
-{
-    (void)tree;
-    (void)index;
-    return NULL;
-}
+/* Define the list of an array, whose length is `n_items`. */
+#define DEFINE_LIST(name, array, n_items)                                                          \
+    static struct fs_subject_list list_##name(const struct fs_tree *tree)                          \
+    {                                                                                              \
+        return (struct fs_subject_list){(array), (n_items), sizeof *(array)};                      \
+    }
 
-static uint64_t count_keys(const struct fs_tree *tree)
-{
-    return tree->model->n_keys;
-}
-
-static const void *key_at(const struct fs_tree *tree, uint64_t index)
-{
-    return &tree->model->keys[index];
-}
+DEFINE_LIST(keys, tree->model->keys, tree->model->n_keys)
+DEFINE_LIST(tensors, tree->model->tensors, tree->model->n_tensors)
+DEFINE_LIST(shards, tree->facts->shards, tree->facts->n_shards)
+DEFINE_LIST(weights, tree->facts->hf->shards,
+            fs_hf_is_supported(tree, NULL) ? tree->facts->hf->n_shards : 0)
+DEFINE_LIST(extras, tree->facts->extras, tree->facts->n_extras)
 
 static struct gguf_string name_of_key(const void *subject)
 {
     return ((const struct gguf_key *)subject)->name;
 }
 
-static uint64_t count_tensors(const struct fs_tree *tree)
-{
-    return tree->model->n_tensors;
-}
-
-static const void *tensor_at(const struct fs_tree *tree, uint64_t index)
-{
-    return &tree->model->tensors[index];
-}
-
 static struct gguf_string name_of_tensor(const void *subject)
 {
     return ((const struct gguf_tensor *)subject)->name;
-}
-
-static uint64_t count_shards(const struct fs_tree *tree)
-{
-    return tree->facts->n_shards;
-}
-
-static const void *shard_at(const struct fs_tree *tree, uint64_t index)
-{
-    return &tree->facts->shards[index];
-}
-
-static uint64_t count_weights(const struct fs_tree *tree)
-{
-    return fs_hf_is_supported(tree, NULL) ? tree->facts->hf->n_shards : 0;
-}
-
-static const void *weights_at(const struct fs_tree *tree, uint64_t index)
-{
-    return &tree->facts->hf->shards[index];
-}
-
-static uint64_t count_extras(const struct fs_tree *tree)
-{
-    return tree->facts->n_extras;
-}
-
-static const void *extra_at(const struct fs_tree *tree, uint64_t index)
-{
-    return &tree->facts->extras[index];
 }
 
 static struct gguf_string name_of_extra(const void *subject)
@@ -89,12 +46,12 @@ static struct gguf_string name_of_extra(const void *subject)
     return (struct gguf_string){extra->name, strlen(extra->name)};
 }
 
-static const struct fs_subjects the_model = {count_model, model_at, NULL};
-static const struct fs_subjects keys = {count_keys, key_at, name_of_key};
-static const struct fs_subjects tensors = {count_tensors, tensor_at, name_of_tensor};
-static const struct fs_subjects shards = {count_shards, shard_at, NULL};
-static const struct fs_subjects weights = {count_weights, weights_at, NULL};
-static const struct fs_subjects extras = {count_extras, extra_at, NULL};
+static const struct fs_subjects the_model = {list_model, NULL};
+static const struct fs_subjects keys = {list_keys, name_of_key};
+static const struct fs_subjects tensors = {list_tensors, name_of_tensor};
+static const struct fs_subjects shards = {list_shards, NULL};
+static const struct fs_subjects weights = {list_weights, NULL};
+static const struct fs_subjects extras = {list_extras, name_of_extra};
 
 const struct fs_subjects *const fs_subjects[] = {&the_model, &keys,   &tensors, &shards,
                                                  &weights,   &extras, NULL};

@@ -85,7 +85,7 @@ static void write_info(const struct fs_tree *tree, const struct gguf_tensor *ten
         fs_json_member(sink, "gguf_name", false);
         fs_json_string(sink, tensor->gguf_name);
     }
-    fs_path_expand(tree->table, FS_TENSOR_FOLDER, strlen(FS_TENSOR_FOLDER), tree, tensor, path);
+    fs_path_expand(tree, FS_TENSOR_FOLDER, strlen(FS_TENSOR_FOLDER), tensor, path);
     fs_json_text_member(sink, "path", path);
     write_type(sink, tensor);
     fs_json_member(sink, "shape", false);

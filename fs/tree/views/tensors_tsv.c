@@ -45,7 +45,7 @@ static void write_line(const struct fs_tree *tree, const struct gguf_tensor *ten
     fs_sink_unsigned(sink, tensor->n_elements);
     fs_sink_literal(sink, "\t");
     write_sizes(tensor, sink);
-    fs_path_expand(tree->table, FS_TENSOR_FOLDER, strlen(FS_TENSOR_FOLDER), tree, tensor, path);
+    fs_path_expand(tree, FS_TENSOR_FOLDER, strlen(FS_TENSOR_FOLDER), tensor, path);
     fs_sink_literal(sink, "\t");
     fs_escaped_write(sink, path, strlen(path), true);
     fs_sink_literal(sink, "\n");

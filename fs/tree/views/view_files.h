@@ -8,6 +8,9 @@
 #include "fs/tree/data/statistics.h"
 #include "gguf/model.h"
 
+/* The table: a new kind of file, directory or link is a row in views.c. */
+extern const struct fs_table fs_views;
+
 /* summary.txt: the main facts about a model, on one screen. It is safe for a terminal. */
 fs_text_writer fs_summary_write;
 

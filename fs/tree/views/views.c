@@ -1,8 +1,7 @@
-#include "fs/tree/views/views.h"
+#include "fs/tree/views/view_files.h"
 
 #include "fs/tree/facts/chat_template.h"
 #include "fs/tree/facts/facts.h"
-#include "fs/tree/views/view_files.h"
 #include "fs/tree/hf/hf_checkpoint.h"
 #include "fs/tree/hf/hf_tokenizer.h"
 #include "fs/tree/views/placeholders.h"

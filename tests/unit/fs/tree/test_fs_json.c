@@ -13,7 +13,6 @@
 #include "fs/tree/output/json.h"
 #include "fs/tree/views/view_files.h"
 #include "fs/tree/tree.h"
-#include "fs/tree/views/views.h"
 #include "tests/unit/gguf/model_file.h"
 
 TestSuite(fs_json, .init = model_file_begin_test);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "fs/tree/facts/split.h"
-#include "fs/tree/views/views.h"
+#include "fs/tree/views/view_files.h"
 #include "tests/unit/gguf/model_file.h"
 #include "tests/unit/gguf/old_file.h"
 #include "tests/unit/fs/tree_file.h"
