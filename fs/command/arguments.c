@@ -1,5 +1,6 @@
 #include "fs/command/arguments.h"
 
+#include "fs/command/command_line.h"
 #include "fs/command/terminal.h"
 #include "gguf/stores/stores.h"
 #include "gguf/support/safe_print.h"
@@ -30,29 +31,28 @@ static bool is_file(const char *path)
 }
 
 /* Refuse the arguments of a command, with its line of the usage. `which` is a word or "". */
-static int refuse_arguments(const struct gguf_option_table *table, const struct fs_options *options,
-                            const char *what, const char *which)
+static int refuse_arguments(const struct fs_options *options, const char *what, const char *which)
 {
     const bool has_name = options->command != FS_MOUNT;
-    const char *name = has_name ? gguf_option_command_name(table, options->command) : "";
-    const char *form = strstr(table->usage, table->program);
+    const char *name = has_name ? gguf_option_command_name(&fs_command_line, options->command) : "";
+    const char *form = strstr(fs_command_line.usage, fs_command_line.program);
 
     if (has_name)
-        form = strstr(form, name) - strlen(table->program) - 1;
+        form = strstr(form, name) - strlen(fs_command_line.program) - 1;
     fs_print_error("%s%s%s%s; usage: %.*s", name, has_name ? ": " : "", what, which,
                    (int)strcspn(form, "\n"), form);
     return -EINVAL;
 }
 
 /* Refuse the name of a command without its dashes, unless there is a file of that name. */
-static int check_for_command(const struct gguf_option_table *table, const char *word)
+static int check_for_command(const char *word)
 {
     struct stat status;
 
     if (stat(word, &status) == 0)
         return 0;
     for (enum fs_command command = FS_INFO; command < FS_N_COMMANDS; command++) {
-        const char *name = gguf_option_command_name(table, command);
+        const char *name = gguf_option_command_name(&fs_command_line, command);
 
         if (strcmp(word, name + 2) == 0) {
             fs_print_error("%s: no such file; did you mean %s?", word, name);
@@ -87,7 +87,7 @@ static int check_order(const char *const *arguments, int n)
 }
 
 /* MODEL... */
-static int assign_models(const struct gguf_option_table *table, struct fs_options *options)
+static int assign_models(struct fs_options *options)
 {
     for (int i = 0; i < options->line.n_words; i++) {
         const char *model = options->line.words[i];
@@ -98,39 +98,39 @@ static int assign_models(const struct gguf_option_table *table, struct fs_option
         if (is_new)
             options->models[options->n_models++] = model;
     }
-    return options->n_models > 0 ? 0 : refuse_arguments(table, options, "a MODEL is missing", "");
+    return options->n_models > 0 ? 0 : refuse_arguments(options, "a MODEL is missing", "");
 }
 
 /* MODEL... MOUNTPOINT */
-static int assign_mount(const struct gguf_option_table *table, struct fs_options *options)
+static int assign_mount(struct fs_options *options)
 {
     const char **arguments = options->line.words;
     const int n = options->line.n_words;
     const int n_shards = n > 0 ? count_shards(arguments, n) : 0;
 
-    if (n > 0 && check_for_command(table, arguments[0]) < 0)
+    if (n > 0 && check_for_command(arguments[0]) < 0)
         return -EINVAL;
     if (n == 0) {
         fs_print_error("MODEL and MOUNTPOINT are missing");
-        fputs(table->usage, stderr);
+        fputs(fs_command_line.usage, stderr);
         return -EINVAL;
     }
     if (check_order(arguments, n) < 0)
         return -EINVAL;
     if (n == n_shards || (has_files(arguments[0]) && is_file(arguments[n - 1])))
-        return refuse_arguments(table, options, "MOUNTPOINT is missing", "");
+        return refuse_arguments(options, "MOUNTPOINT is missing", "");
     options->directory = arguments[--options->line.n_words];
-    return assign_models(table, options);
+    return assign_models(options);
 }
 
 /* Take the model from the start or the end of the arguments; the others are paths. */
-static int assign_model_and_paths(const struct gguf_option_table *table, struct fs_options *options,
-                                  const char **arguments, int n, bool is_at_end)
+static int assign_model_and_paths(struct fs_options *options, const char **arguments, int n,
+                                  bool is_at_end)
 {
     int first = 0, n_shards;
 
     if (n == 0)
-        return refuse_arguments(table, options, "a MODEL is missing", "");
+        return refuse_arguments(options, "a MODEL is missing", "");
     if (is_at_end)
         first = n - 1;
     /* If neither is a file, the error names the one that looks like a model. */
@@ -153,14 +153,14 @@ static int assign_model_and_paths(const struct gguf_option_table *table, struct 
 }
 
 /* DIR MODEL [PATTERN...] */
-static int assign_extract(const struct gguf_option_table *table, struct fs_options *options)
+static int assign_extract(struct fs_options *options)
 {
     const char **arguments = options->line.words;
 
     if (options->line.n_words == 0)
-        return refuse_arguments(table, options, "DIR and MODEL are missing", "");
+        return refuse_arguments(options, "DIR and MODEL are missing", "");
     if (options->line.n_words == 1)
-        return refuse_arguments(table, options,
+        return refuse_arguments(options,
                                 is_file(arguments[0]) ? "DIR is missing" : "MODEL is missing", "");
     if (is_file(arguments[0]) && !is_file(arguments[1])) {
         options->directory = arguments[1];
@@ -168,11 +168,11 @@ static int assign_extract(const struct gguf_option_table *table, struct fs_optio
     } else {
         options->directory = arguments[0];
     }
-    return assign_model_and_paths(table, options, arguments + 1, options->line.n_words - 1, false);
+    return assign_model_and_paths(options, arguments + 1, options->line.n_words - 1, false);
 }
 
 /* MODEL MODEL [PATTERN...] */
-static int assign_diff(const struct gguf_option_table *table, struct fs_options *options)
+static int assign_diff(struct fs_options *options)
 {
     int at = 0;
 
@@ -187,48 +187,46 @@ static int assign_diff(const struct gguf_option_table *table, struct fs_options 
     options->n_paths = options->line.n_words - at;
     if (options->n_models < 2)
         return refuse_arguments(
-            table, options,
+            options,
             options->n_models == 0 ? "two MODELs are missing" : "the second MODEL is missing", "");
     return 0;
 }
 
-int fs_arguments_assign(const struct gguf_option_table *table, struct fs_options *options)
+int fs_arguments_assign(struct fs_options *options)
 {
     int result;
 
     switch (options->command) {
     case FS_MOUNT:
         if (options->dry_run && options->line.n_words == 1)
-            return assign_models(table, options);
-        return assign_mount(table, options);
+            return assign_models(options);
+        return assign_mount(options);
     case FS_INFO:
     case FS_CHECK:
-        return assign_models(table, options);
+        return assign_models(options);
     case FS_RENDER:
-        result = assign_models(table, options);
+        result = assign_models(options);
         if (result == 0 && options->n_models > 1)
-            return refuse_arguments(table, options, "one argument too many: ", options->models[1]);
+            return refuse_arguments(options, "one argument too many: ", options->models[1]);
         return result;
     case FS_LIST:
     case FS_STATS:
-        return assign_model_and_paths(table, options, options->line.words, options->line.n_words,
-                                      false);
+        return assign_model_and_paths(options, options->line.words, options->line.n_words, false);
     case FS_CAT:
-        result = assign_model_and_paths(table, options, options->line.words, options->line.n_words,
-                                        true);
+        result = assign_model_and_paths(options, options->line.words, options->line.n_words, true);
         if (result == 0 && options->n_paths == 0)
             return refuse_arguments(
-                table, options,
-                is_file(options->models[0]) ? "a PATH is missing" : "a MODEL is missing", "");
+                options, is_file(options->models[0]) ? "a PATH is missing" : "a MODEL is missing",
+                "");
         return result;
     case FS_EXTRACT:
-        return assign_extract(table, options);
+        return assign_extract(options);
     case FS_STATUS:
         options->paths = options->line.words;
         options->n_paths = options->line.n_words;
         return 0;
     case FS_DIFF:
-        return assign_diff(table, options);
+        return assign_diff(options);
     default:
         return 0;
     }

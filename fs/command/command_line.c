@@ -388,7 +388,7 @@ int fs_options_parse(int argc, char **argv, struct fs_options *options)
     }
     result = check_mount(&options->mount);
     if (result == 0)
-        result = fs_arguments_assign(&fs_command_line, options);
+        result = fs_arguments_assign(options);
     if (result == 0)
         result = check_tree(options);
     for (int i = 0; result == 0 && i < options->n_models; i++) {

@@ -8,7 +8,6 @@
 #include "gguf/support/exit_status.h"
 #include "gguf/support/model_paths.h"
 #include "gguf/support/safe_print.h"
-#include "gguf/support/thread_start.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,11 +32,12 @@ struct query {
     const char *path, *source; /* of the mount */
     int error;                 /* errno of the query; ETIMEDOUT if the daemon did not answer */
     char text[ANSWER_BYTES];   /* the answer: lines "NAME VALUE" */
+    pid_t child;               /* asks for it */
 };
 
 /* ---- asking ---- */
 
-/* A thread writes one message. It is shorter than PIPE_BUF, so messages do not mix in the pipe. */
+/* A process writes one message. It is shorter than PIPE_BUF, so messages do not mix in the pipe. */
 struct message {
     size_t number; /* of the query */
     int error;
@@ -46,44 +46,21 @@ struct message {
 
 _Static_assert(sizeof(struct message) <= PIPE_BUF, "messages are written at once");
 
-struct question {
-    const struct query *query;
-    size_t number;
-    int pipe;
-};
-
-static void *ask(void *argument)
-{
-    const struct question *question = argument;
-    struct message message = {.number = question->number};
-
-    if (getxattr(question->query->path, FS_STATUS_ATTRIBUTE, message.text,
-                 sizeof message.text - 1) < 0)
-        message.error = errno;
-    (void)!write(question->pipe, &message, sizeof message);
-    return NULL;
-}
-
 /*
- * Runs in a process of its own, which may stay: a thread that waits for a daemon cannot always be
- * killed. So it holds nothing that the user waits for. Does not return.
+ * Runs in a process of its own, which may stay: it cannot always be killed while it waits for a
+ * daemon. So it holds nothing that the user waits for. Does not return.
  */
-static _Noreturn void ask_all_and_stay(const struct query *queries, size_t n, int pipe)
+static _Noreturn void ask(const char *path, size_t number, int pipe)
 {
-    struct question *questions = calloc(n + 1, sizeof *questions);
+    struct message message = {.number = number};
     const int null = open("/dev/null", O_RDWR);
 
     for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
         dup2(null, i);
-    for (size_t i = 0; questions && i < n; i++) {
-        pthread_t thread;
-
-        questions[i] = (struct question){&queries[i], i, pipe};
-        if (gguf_thread_start(&thread, ask, &questions[i]) < 0)
-            break;
-    }
-    for (;;)
-        pause();
+    if (getxattr(path, FS_STATUS_ATTRIBUTE, message.text, sizeof message.text - 1) < 0)
+        message.error = errno;
+    (void)!write(pipe, &message, sizeof message);
+    _exit(EX_OK);
 }
 
 static int64_t now_ms(void)
@@ -94,20 +71,23 @@ static int64_t now_ms(void)
     return now.tv_sec * (int64_t)1000 + now.tv_nsec / 1000000;
 }
 
-/* Ask all mounts at once, each in a thread of a child. Returns 0 or a negative errno. */
+/* Ask all mounts at once, each in a child. Returns 0 or a negative errno. */
 static int ask_all(struct query *queries, size_t n)
 {
     const int64_t deadline = now_ms() + PATIENCE_MS;
-    int ends[2];
-    pid_t child;
+    size_t n_asked = 0;
+    int ends[2], result = 0;
 
     if (pipe(ends) != 0)
         return -errno;
-    child = fork();
-    if (child == 0)
-        ask_all_and_stay(queries, n, ends[1]);
+    for (; result == 0 && n_asked < n; n_asked += result == 0) {
+        queries[n_asked].child = fork();
+        if (queries[n_asked].child == 0)
+            ask(queries[n_asked].path, n_asked, ends[1]);
+        result = queries[n_asked].child < 0 ? -errno : 0;
+    }
     close(ends[1]);
-    for (size_t i = 0; i < n && child > 0; i++) {
+    for (size_t i = 0; result == 0 && i < n; i++) {
         struct pollfd answers = {.fd = ends[0], .events = POLLIN};
         const int64_t left = deadline - now_ms();
         struct message message;
@@ -119,11 +99,11 @@ static int ask_all(struct query *queries, size_t n)
         memcpy(queries[message.number].text, message.text, sizeof message.text);
     }
     close(ends[0]);
-    if (child < 0)
-        return -errno;
-    kill(child, SIGKILL);
-    waitpid(child, NULL, WNOHANG);
-    return 0;
+    for (size_t i = 0; i < n_asked; i++) {
+        kill(queries[i].child, SIGKILL);
+        waitpid(queries[i].child, NULL, WNOHANG);
+    }
+    return result;
 }
 
 /* ---- printing ---- */

@@ -87,57 +87,41 @@ static char *path_of(int descriptor)
     return strdup(path);
 }
 
-/* Print why the mount point cannot be used. */
-static int refuse(const char *path, int error)
+/* Print why the mount point cannot be used or, if it `is_missing`, made. */
+static int refuse(const char *path, int error, bool is_missing)
 {
-    switch (error) {
-    case ENOTDIR:
-        fs_complain(path, NULL,
-                    "the mount point, the last argument, is not a directory: ggufs MODEL... "
-                    "MOUNTPOINT");
-        break;
-    case ENOTCONN:
-        fs_complain(path, "fusermount3 -u",
-                    "a dead mount is in the way (\"%s\": its daemon is gone); clear it first",
-                    strerror(ENOTCONN));
-        break;
-    case EMFILE:
-        fs_complain(
-            path, NULL,
-            "the mount point cannot be opened: %s; raise the limit of open files (ulimit -n)",
-            strerror(error));
-        return EX_OSERR;
-    default:
-        fs_complain(path, NULL, "the mount point cannot be opened: %s", strerror(error));
-        return error == ENOMEM ? EX_OSERR : EX_CANTCREAT;
-    }
-    return EX_CANTCREAT;
-}
+    static const struct {
+        int error;
+        bool is_missing;
+        const char *command, *text;
+    } reasons[] = {
+        {ENOTDIR, false, NULL,
+         "the mount point, the last argument, is not a directory: ggufs MODEL... MOUNTPOINT"},
+        {ENOTCONN, false, "fusermount3 -u",
+         "a dead mount is in the way (\"Transport endpoint is not connected\": its daemon is "
+         "gone); "
+         "clear it first"},
+        {ENOENT, true, "mkdir -p",
+         "the mount point does not exist, and neither does the directory that it would be made in; "
+         "create it first"},
+        {EEXIST, true, NULL,
+         "the mount point is a symbolic link to nothing; name a directory, or make the one that "
+         "the link points to"},
+    };
 
-/* Print why a missing mount point cannot be made. */
-static int refuse_missing(const char *path, int error)
-{
-    switch (error) {
-    case ENOENT:
-        fs_complain(path, "mkdir -p",
-                    "the mount point does not exist, and neither does the directory that it would "
-                    "be made in; create it first");
-        break;
-    case EEXIST:
-        fs_complain(path, NULL,
-                    "the mount point is a symbolic link to nothing; name a directory, or make the "
-                    "one that the link points to");
-        break;
-    case EACCES:
-    case EPERM:
-    case EROFS:
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+        if (reasons[i].error != error || (reasons[i].is_missing && !is_missing))
+            continue;
+        fs_complain(path, reasons[i].command, "%s", reasons[i].text);
+        return EX_CANTCREAT;
+    }
+    if (is_missing && (error == EACCES || error == EPERM || error == EROFS))
         fs_complain(path, NULL, "the mount point does not exist and cannot be made here: %s",
                     strerror(error));
-        break;
-    default:
-        return refuse(path, error);
-    }
-    return EX_CANTCREAT;
+    else
+        fs_complain(path, NULL, "the mount point cannot be opened: %s%s", strerror(error),
+                    error == EMFILE ? "; raise the limit of open files (ulimit -n)" : "");
+    return error == EMFILE || error == ENOMEM ? EX_OSERR : EX_CANTCREAT;
 }
 
 static int check_directory(const char *path, const struct fs_mountpoint *mountpoint, bool nonempty)
@@ -145,7 +129,7 @@ static int check_directory(const char *path, const struct fs_mountpoint *mountpo
     const int result = is_empty(mountpoint->descriptor);
 
     if (result < 0)
-        return refuse(path, -result);
+        return refuse(path, -result, false);
     if (result > 0 || nonempty)
         return EX_OK;
     if (!report_mount(mountpoint->path))
@@ -153,16 +137,6 @@ static int check_directory(const char *path, const struct fs_mountpoint *mountpo
                     "the mount point is not empty; mount on an empty directory, or add "
                     "-o nonempty to hide its files");
     return EX_CANTCREAT;
-}
-
-/* Open a directory that exists. Returns an exit status. */
-static int open_existing(const char *path, const struct fs_mount_options *options, int descriptor,
-                         struct fs_mountpoint *mountpoint)
-{
-    mountpoint->descriptor = descriptor;
-    mountpoint->path = path_of(descriptor);
-    return mountpoint->path ? check_directory(path, mountpoint, options->nonempty)
-                            : fs_requirements_refuse_no_path(errno);
 }
 
 int fs_mountpoint_open(const char *path, const struct fs_mount_options *options,
@@ -179,14 +153,15 @@ int fs_mountpoint_open(const char *path, const struct fs_mount_options *options,
     if (descriptor == -ENOENT) {
         mountpoint->is_made = mkdir(path, 0777) == 0;
         if (!mountpoint->is_made && errno != EEXIST)
-            return refuse_missing(path, errno);
+            return refuse(path, errno, true);
         descriptor = open_directory(path);
     }
-    if (descriptor == -ENOENT)
-        return refuse_missing(path, EEXIST);
     if (descriptor < 0)
-        return refuse(path, -descriptor);
-    status = open_existing(path, options, descriptor, mountpoint);
+        return refuse(path, descriptor == -ENOENT ? EEXIST : -descriptor, descriptor == -ENOENT);
+    mountpoint->descriptor = descriptor;
+    mountpoint->path = path_of(descriptor);
+    status = mountpoint->path ? check_directory(path, mountpoint, options->nonempty)
+                              : fs_requirements_refuse_no_path(errno);
     if (status == EX_OK)
         status = fs_requirements_check();
     if (status != EX_OK) {

@@ -28,46 +28,42 @@ static void print_count(const struct fs_summary *summary, uint64_t count)
 
 /* ---- types ---- */
 
-/* The names of general.file_type: enum llama_ftype of llama.cpp's include/llama.h. */
-static const char *const file_types[] = {
-    [0] = "F32",     [1] = "F16",      [2] = "Q4_0",     [3] = "Q4_1",       [4] = "Q4_1, some F16",
-    [7] = "Q8_0",    [8] = "Q5_0",     [9] = "Q5_1",     [10] = "Q2_K",      [11] = "Q3_K_S",
-    [12] = "Q3_K_M", [13] = "Q3_K_L",  [14] = "Q4_K_S",  [15] = "Q4_K_M",    [16] = "Q5_K_S",
-    [17] = "Q5_K_M", [18] = "Q6_K",    [19] = "IQ2_XXS", [20] = "IQ2_XS",    [21] = "Q2_K_S",
-    [22] = "IQ3_XS", [23] = "IQ3_XXS", [24] = "IQ1_S",   [25] = "IQ4_NL",    [26] = "IQ3_S",
-    [27] = "IQ3_M",  [28] = "IQ2_S",   [29] = "IQ2_M",   [30] = "IQ4_XS",    [31] = "IQ1_M",
-    [32] = "BF16",   [36] = "TQ1_0",   [37] = "TQ2_0",   [38] = "MXFP4_MOE",
-};
-
-/* File types that llama.cpp has removed, and file types of ik_llama.cpp. */
+/*
+ * The names of general.file_type: enum llama_ftype in include/llama.h of llama.cpp, which has
+ * removed 33 to 35, and of ik_llama.cpp.
+ */
+/* clang-format would put each on a line: */
+/* clang-format off */
 static const struct {
     uint32_t id;
     const char *name;
-} more_file_types[] = {
-    {33, "Q4_0_4_4"},   {34, "Q4_0_4_8"},    {35, "Q4_0_8_8"},   {135, "Q6_0"},
-    {136, "IQ1_BN"},    {137, "IQ2_BN"},     {138, "IQ2_K"},     {139, "IQ3_K"},
-    {140, "IQ4_K"},     {141, "IQ5_K"},      {142, "IQ6_K"},     {145, "IQ4_KS"},
-    {146, "IQ3_KL"},    {147, "IQ2_KS"},     {148, "IQ4_KSS"},   {149, "Q8_KV"},
-    {150, "IQ5_KS"},    {151, "IQ2_KT"},     {152, "IQ3_KT"},    {153, "IQ4_KT"},
-    {154, "IQ3_KS"},    {155, "IQ2_KL"},     {156, "IQ1_KT"},    {202, "Q4_0_R8"},
-    {207, "Q8_0_R8"},   {208, "Q5_0_R4"},    {210, "Q2_K_R4"},   {211, "Q3_K_R4"},
-    {214, "Q4_K_R4"},   {216, "Q5_K_R4"},    {218, "Q6_K_R4"},   {219, "IQ2_XXS_R4"},
-    {220, "IQ2_XS_R4"}, {223, "IQ3_XXS_R4"}, {224, "IQ1_S_R4"},  {225, "IQ4_NL_R4"},
-    {226, "IQ3_S_R4"},  {229, "IQ2_M_R4"},   {230, "IQ4_XS_R8"}, {231, "IQ1_M_R4"},
-    {232, "BF16_R16"},  {335, "Q6_0_R4"},    {337, "IQ2_BN_R4"}, {338, "IQ2_K_R4"},
-    {339, "IQ3_K_R4"},  {340, "IQ4_K_R4"},   {341, "IQ5_K_R4"},  {345, "IQ4_KS_R4"},
-    {350, "IQ5_KS_R4"}, {398, "Q8_KV_R8"},   {399, "Q8_K_R8"},
+} file_types[] = {
+    {0, "F32"}, {1, "F16"}, {2, "Q4_0"}, {3, "Q4_1"}, {4, "Q4_1, some F16"}, {7, "Q8_0"},
+    {8, "Q5_0"}, {9, "Q5_1"}, {10, "Q2_K"}, {11, "Q3_K_S"}, {12, "Q3_K_M"}, {13, "Q3_K_L"},
+    {14, "Q4_K_S"}, {15, "Q4_K_M"}, {16, "Q5_K_S"}, {17, "Q5_K_M"}, {18, "Q6_K"}, {19, "IQ2_XXS"},
+    {20, "IQ2_XS"}, {21, "Q2_K_S"}, {22, "IQ3_XS"}, {23, "IQ3_XXS"}, {24, "IQ1_S"}, {25, "IQ4_NL"},
+    {26, "IQ3_S"}, {27, "IQ3_M"}, {28, "IQ2_S"}, {29, "IQ2_M"}, {30, "IQ4_XS"}, {31, "IQ1_M"},
+    {32, "BF16"}, {33, "Q4_0_4_4"}, {34, "Q4_0_4_8"}, {35, "Q4_0_8_8"}, {36, "TQ1_0"},
+    {37, "TQ2_0"}, {38, "MXFP4_MOE"}, {135, "Q6_0"}, {136, "IQ1_BN"}, {137, "IQ2_BN"},
+    {138, "IQ2_K"}, {139, "IQ3_K"}, {140, "IQ4_K"}, {141, "IQ5_K"}, {142, "IQ6_K"},
+    {145, "IQ4_KS"}, {146, "IQ3_KL"}, {147, "IQ2_KS"}, {148, "IQ4_KSS"}, {149, "Q8_KV"},
+    {150, "IQ5_KS"}, {151, "IQ2_KT"}, {152, "IQ3_KT"}, {153, "IQ4_KT"}, {154, "IQ3_KS"},
+    {155, "IQ2_KL"}, {156, "IQ1_KT"}, {202, "Q4_0_R8"}, {207, "Q8_0_R8"}, {208, "Q5_0_R4"},
+    {210, "Q2_K_R4"}, {211, "Q3_K_R4"}, {214, "Q4_K_R4"}, {216, "Q5_K_R4"}, {218, "Q6_K_R4"},
+    {219, "IQ2_XXS_R4"}, {220, "IQ2_XS_R4"}, {223, "IQ3_XXS_R4"}, {224, "IQ1_S_R4"},
+    {225, "IQ4_NL_R4"}, {226, "IQ3_S_R4"}, {229, "IQ2_M_R4"}, {230, "IQ4_XS_R8"},
+    {231, "IQ1_M_R4"}, {232, "BF16_R16"}, {335, "Q6_0_R4"}, {337, "IQ2_BN_R4"}, {338, "IQ2_K_R4"},
+    {339, "IQ3_K_R4"}, {340, "IQ4_K_R4"}, {341, "IQ5_K_R4"}, {345, "IQ4_KS_R4"},
+    {350, "IQ5_KS_R4"}, {398, "Q8_KV_R8"}, {399, "Q8_K_R8"},
 };
+/* clang-format on */
 
 /* Return NULL if the number is unknown. */
 static const char *name_of_file_type(uint64_t id)
 {
-    if (id < COUNT(file_types) && file_types[id])
-        return file_types[id];
-    for (size_t i = 0; i < COUNT(more_file_types); i++) {
-        if (more_file_types[i].id == id)
-            return more_file_types[i].name;
-    }
+    for (size_t i = 0; i < COUNT(file_types); i++)
+        if (file_types[i].id == id)
+            return file_types[i].name;
     return NULL;
 }
 
