@@ -15,28 +15,13 @@
 
 /*
  * Defines the decoder of a type in plain C as a loop over the static function TYPE_block, which
- * decodes one struct dequant_LAYOUT to `elements` floats.
+ * decodes one struct dequant_LAYOUT of a row to `elements` floats.
  */
-#define DEQUANT_DEFINE_DECODER_OF(type, layout, elements)                                          \
+#define DEQUANT_DEFINE_DECODER(type, layout, elements)                                             \
     void dequant_scalar_##type(const void *restrict blocks, float *restrict out, size_t n_blocks,  \
                                struct dequant_row row)                                             \
     {                                                                                              \
         const struct dequant_##layout *block = blocks;                                             \
-                                                                                                   \
-        (void)row;                                                                                 \
-        for (size_t i = 0; i < n_blocks; i++)                                                      \
-            type##_block(&block[i], out + i * (elements));                                         \
-    }
-
-/* For a type whose layout has the same name. */
-#define DEQUANT_DEFINE_DECODER(type, elements) DEQUANT_DEFINE_DECODER_OF(type, type, elements)
-
-/* The same for a type with row headers or interleaved rows: TYPE_block gets the row as well. */
-#define DEQUANT_DEFINE_ROW_DECODER(type, elements)                                                 \
-    void dequant_scalar_##type(const void *restrict blocks, float *restrict out, size_t n_blocks,  \
-                               struct dequant_row row)                                             \
-    {                                                                                              \
-        const struct dequant_##type *block = blocks;                                               \
                                                                                                    \
         for (size_t i = 0; i < n_blocks; i++)                                                      \
             type##_block(&block[i], row, out + i * (elements));                                    \
@@ -55,7 +40,7 @@
     /* kernels_q.c */ \
     DO(set, q1_0) DO(set, q2_0) DO(set, q4_0) DO(set, q4_1) DO(set, q5_0) DO(set, q5_1) \
     DO(set, q8_0) DO(set, q8_1) DO(set, tq1_0) DO(set, tq2_0) DO(set, mxfp4) DO(set, nvfp4) \
-    DO(set, q1_0_g32) DO(set, pq2_0) DO(set, ptq1_0) \
+    DO(set, q1_0_g32) DO(set, pq2_0) DO(set, ptq1_0) DO(set, row_iq2_tn) \
     /* kernels_k.c */ \
     DO(set, q2_k) DO(set, q3_k) DO(set, q4_k) DO(set, q5_k) DO(set, q6_k) DO(set, q8_k) \
     /* kernels_iq.c */ \
@@ -65,17 +50,20 @@
     DO(set, iq4_ks) DO(set, iq4_nl_r4) DO(set, iq4_ks_r4) \
     /* kernels_ik_k.c */ \
     DO(set, iq2_k) DO(set, iq3_k) DO(set, iq4_k) DO(set, iq5_k) DO(set, iq6_k) DO(set, iq2_ks) \
-    DO(set, iq3_ks) DO(set, iq4_kss) DO(set, iq5_ks) DO(set, iq2_kl) \
+    DO(set, iq3_ks) DO(set, iq4_kss) DO(set, iq5_ks) DO(set, iq2_kl) DO(set, old_iq2_k) \
     /* kernels_ik_q.c */ \
     DO(set, i2_s) DO(set, iq1_bn) DO(set, iq2_bn) DO(set, q6_0) DO(set, q8_kv) \
     /* kernels_ik_kt.c */ \
     DO(set, iq1_kt) DO(set, iq2_kt) DO(set, iq3_kt) DO(set, iq4_kt) \
+    /* kernels_rows.c */ \
+    DO(set, q4_0_4_4) DO(set, q4_0_4_8) DO(set, q4_0_8_8) DO(set, q4_0_r8) DO(set, q8_0_r8) \
+    DO(set, q2_k_r4) DO(set, q3_k_r4) DO(set, q4_k_r4) DO(set, q5_k_r4) DO(set, q6_k_r4) \
+    DO(set, iq2_xxs_r4) DO(set, iq2_xs_r4) DO(set, iq3_xxs_r4) DO(set, iq3_s_r4) \
+    DO(set, iq2_s_r4) DO(set, iq4_xs_r8) DO(set, mxfp4_r8) DO(set, q8_k_r16) DO(set, q8_k_r8) \
+    DO(set, iq2_tn) DO(set, bare_iq1_bn) DO(set, bare_iq2_bn) DO(set, iq4_nl_4_4) \
+    DO(set, q4_0_r4) DO(set, q8_0_r4) DO(set, iq4_xs_r4) \
     /* kernels_ik_rows.c */ \
-    DO(set, q4_0_4_4) DO(set, q4_0_4_8) DO(set, q4_0_8_8) DO(set, q4_0_r8) DO(set, q5_0_r4) \
-    DO(set, q8_0_r8) DO(set, q2_k_r4) DO(set, q3_k_r4) DO(set, q4_k_r4) DO(set, q5_k_r4) \
-    DO(set, q6_k_r4) DO(set, iq2_xxs_r4) DO(set, iq2_xs_r4) DO(set, iq3_xxs_r4) \
-    DO(set, iq1_s_r4) DO(set, iq3_s_r4) DO(set, iq2_s_r4) DO(set, iq4_xs_r8) DO(set, iq1_m_r4) \
-    DO(set, bf16_r16) DO(set, mxfp4_r8) DO(set, q8_k_r16) DO(set, q8_k_r8) DO(set, q6_0_r4) \
+    DO(set, q5_0_r4) DO(set, q6_0_r4) DO(set, bf16_r16) DO(set, iq1_s_r4) DO(set, iq1_m_r4) \
     DO(set, iq2_bn_r4) DO(set, iq2_k_r4) DO(set, iq3_k_r4) DO(set, iq4_k_r4) DO(set, iq5_k_r4) \
     DO(set, iq5_ks_r4) DO(set, q8_kv_r8) \
     /* kernels_old.c */ \
@@ -90,25 +78,19 @@
 #define DEQUANT_DOTS(DO, set) \
     /* dot.c, kernels_dot.c */ \
     DO(set, dot_f32) DO(set, dot_f16) DO(set, dot_bf16)
-
-/* Only in set scalar. */
-#define DEQUANT_REFERENCE_DECODERS(DO, set) \
-    /* decode_forks.c */ \
-    DO(set, tq3_0) DO(set, iq2_tn) DO(set, row_iq2_tn) DO(set, bare_iq1_bn) DO(set, bare_iq2_bn) \
-    DO(set, iq4_nl_4_4) DO(set, q4_0_r4) DO(set, q8_0_r4) DO(set, iq4_xs_r4) \
-    /* decode_ik_k.c, decode_ik_kt.c: former layouts of ik_llama.cpp's types */ \
-    DO(set, old_iq2_k) DO(set, old_iq2_kt) DO(set, old_iq3_kt) DO(set, old_iq4_kt)
-#define DEQUANT_DEINTERLEAVERS(DO, set) \
-    /* deinterleave.c */ \
+#define DEQUANT_CONVERTERS(DO, set) \
+    /* kernels_rows.c */ \
     DO(set, q4_0_4_4) DO(set, q4_0_4_8) DO(set, q4_0_8_8) DO(set, q4_0_r8) DO(set, q5_0_r4) \
     DO(set, q8_0_r8) DO(set, q2_k_r4) DO(set, q3_k_r4) DO(set, q4_k_r4) DO(set, q5_k_r4) \
     DO(set, q6_k_r4) DO(set, iq2_xxs_r4) DO(set, iq2_xs_r4) DO(set, iq3_xxs_r4) \
     DO(set, iq4_nl_r4) DO(set, iq3_s_r4) DO(set, iq2_s_r4) DO(set, iq4_xs_r8) DO(set, bf16_r16) \
-    DO(set, mxfp4_r8) DO(set, q8_k_r16) DO(set, q8_k_r8) \
-    /* decode_forks.c */ \
-    DO(set, q1_0_g32) DO(set, pq2_0) DO(set, ptq1_0) DO(set, iq2_tn) DO(set, bare_iq1_bn) \
-    DO(set, bare_iq2_bn) DO(set, iq4_nl_4_4) DO(set, q4_0_r4) DO(set, q8_0_r4) \
-    DO(set, iq4_xs_r4)
+    DO(set, mxfp4_r8) DO(set, q8_k_r16) DO(set, q8_k_r8) DO(set, q1_0_g32) DO(set, pq2_0) \
+    DO(set, ptq1_0) DO(set, iq2_tn) DO(set, bare_iq1_bn) DO(set, bare_iq2_bn) \
+    DO(set, iq4_nl_4_4) DO(set, q4_0_r4) DO(set, q8_0_r4) DO(set, iq4_xs_r4)
+
+/* Only in set scalar: decode_forks.c. */
+#define DEQUANT_REFERENCE_DECODERS(DO, set) \
+    DO(set, tq3_0) DO(set, old_iq2_kt) DO(set, old_iq3_kt) DO(set, old_iq4_kt)
 
 /* In vector sets. */
 #define DEQUANT_UNPACKERS(DO, set) \
@@ -129,16 +111,16 @@
     DO(set, iq3_xxs) DO(set, iq3_s)
 /* clang-format on */
 
-#define DEQUANT_DECLARE_DECODER(set, name) dequant_decode_fn dequant_##set##_##name;
-#define DEQUANT_DECLARE_ENCODER(set, name) dequant_encode_fn dequant_##set##_##name;
-#define DEQUANT_DECLARE_DOT(set, name)     dequant_dot_fn dequant_##set##_##name;
-#define DEQUANT_DECLARE_DEINTERLEAVER(unused, name)                                                \
-    dequant_deinterleave_fn dequant_deinterleave_##name;
+#define DEQUANT_DECLARE_DECODER(set, name)   dequant_decode_fn dequant_##set##_##name;
+#define DEQUANT_DECLARE_ENCODER(set, name)   dequant_encode_fn dequant_##set##_##name;
+#define DEQUANT_DECLARE_DOT(set, name)       dequant_dot_fn dequant_##set##_##name;
+#define DEQUANT_DECLARE_CONVERTER(set, name) dequant_convert_fn dequant_##set##_convert_##name;
 #define DEQUANT_DECLARE_UNPACKER(set, name)                                                        \
     dequant_unpack_fn dequant_##set##_unpack_##name;                                               \
     dequant_multiply_column_fn dequant_##set##_multiply_##name;
 #define DEQUANT_DECLARE_SET(set, unused)                                                           \
     DEQUANT_DECODERS(DEQUANT_DECLARE_DECODER, set)                                                 \
+    DEQUANT_CONVERTERS(DEQUANT_DECLARE_CONVERTER, set)                                             \
     DEQUANT_ENCODERS(DEQUANT_DECLARE_ENCODER, set)                                                 \
     DEQUANT_DOTS(DEQUANT_DECLARE_DOT, set)
 /* The functions to quantize and multiply serve all types: kernels_quantize.c, kernels_multiply.c */
@@ -149,7 +131,6 @@
 
 DEQUANT_DECLARE_SET(scalar, )
 DEQUANT_REFERENCE_DECODERS(DEQUANT_DECLARE_DECODER, scalar)
-DEQUANT_DEINTERLEAVERS(DEQUANT_DECLARE_DEINTERLEAVER, )
 DEQUANT_VECTOR_SETS(DEQUANT_DECLARE_SET, )
 DEQUANT_VECTOR_SETS(DEQUANT_DECLARE_PRODUCTS, )
 

@@ -113,7 +113,7 @@
 #define PLAIN(layout, number, count)                                                               \
     .plain = &(const struct dequant_plain)                                                         \
     {                                                                                              \
-        number, count, dequant_deinterleave_##layout                                               \
+        number, count, KERNELS(convert_##layout)                                                   \
     }
 
 /* A layout from before GGUF. */
@@ -300,13 +300,13 @@ static int tl2_bytes(uint64_t row_elements, uint64_t n_rows, uint64_t *n_bytes)
  */
 static const struct dequant_type other[] = {
     {OLD_IK(SEPTEMBER_2024, 34, "IQ1_BN_OLD", DEQUANT_BN_BLOCK, iq1_bn, 0, 1),
-     .decode = REFERENCE(bare_iq1_bn), PLAIN(bare_iq1_bn, 42, 1)},
+     .decode = KERNELS(bare_iq1_bn), PLAIN(bare_iq1_bn, 42, 1)},
     {OLD_IK(SEPTEMBER_2024, 35, "IQ2_BN_OLD", DEQUANT_BN_BLOCK, iq2_bn, 0, 1),
-     .decode = REFERENCE(bare_iq2_bn), PLAIN(bare_iq2_bn, 42, 1)},
-    {FORK("ggml", 36, "IQ4_NL_4_4", DEQUANT_BLOCK, iq4_nl_4_4, 0, 4),
-     .decode = REFERENCE(iq4_nl_4_4), PLAIN(iq4_nl_4_4, 20, 1)},
+     .decode = KERNELS(bare_iq2_bn), PLAIN(bare_iq2_bn, 42, 1)},
+    {FORK("ggml", 36, "IQ4_NL_4_4", DEQUANT_BLOCK, iq4_nl_4_4, 0, 4), .decode = KERNELS(iq4_nl_4_4),
+     PLAIN(iq4_nl_4_4, 20, 1)},
     {OLD_IK(SEPTEMBER_2024, 37, "IQ2_K_OLD", DEQUANT_SUPERBLOCK, iq2_k, 0, 1),
-     .decode = REFERENCE(old_iq2_k), D(iq2_k)},
+     .decode = KERNELS(old_iq2_k), D(iq2_k)},
     {FORK("BitNet", 38, "TL1", 4, tl1, 0, 1), .tail_bytes = 32},
     {OLD_IK(SEPTEMBER_2024, 38, "IQ3_K", DEQUANT_SUPERBLOCK, iq3_k, 0, 1), .decode = KERNELS(iq3_k),
      D(iq3_k)},
@@ -323,15 +323,15 @@ static const struct dequant_type other[] = {
     {FORK("PrismML", 42, "PQ2_0", DEQUANT_PRISM_BLOCK, pq2_0, 0, 1), .decode = KERNELS(pq2_0),
      D(pq2_0), PLAIN(pq2_0, 42, 2)},
     {OLD_IK(SEPTEMBER_2024, 42, "IQ2_TN", DEQUANT_SUPERBLOCK, iq2_tn, 0, 1),
-     .decode = REFERENCE(iq2_tn), PLAIN(iq2_tn, 35, 1)},
+     .decode = KERNELS(iq2_tn), PLAIN(iq2_tn, 35, 1)},
     {OLD_IK(OCTOBER_2024, 134, "IQ1_BN_OLD", DEQUANT_BN_BLOCK, iq1_bn, 0, 1),
-     .decode = REFERENCE(bare_iq1_bn), PLAIN(bare_iq1_bn, 42, 1)},
+     .decode = KERNELS(bare_iq1_bn), PLAIN(bare_iq1_bn, 42, 1)},
     {OLD_IK(OCTOBER_2024, 135, "IQ2_BN_OLD", DEQUANT_BN_BLOCK, iq2_bn, 0, 1),
-     .decode = REFERENCE(bare_iq2_bn), PLAIN(bare_iq2_bn, 42, 1)},
+     .decode = KERNELS(bare_iq2_bn), PLAIN(bare_iq2_bn, 42, 1)},
     {OLD_IK("2024-10-13", 137, "IQ2_K_OLD", DEQUANT_SUPERBLOCK, iq2_k, 0, 1),
-     .decode = REFERENCE(old_iq2_k), D(iq2_k)},
+     .decode = KERNELS(old_iq2_k), D(iq2_k)},
     {OLD_IK(OCTOBER_2024, 142, "IQ2_TN", DEQUANT_SUPERBLOCK, row_iq2_tn, sizeof(float), 1),
-     .decode = REFERENCE(row_iq2_tn)},
+     .decode = KERNELS(row_iq2_tn)},
     {OLD_IK(OCTOBER_2024, 143, "IQ1_TN", DEQUANT_BN_BLOCK, iq1_bn, sizeof(uint16_t), 1),
      .decode = KERNELS(iq1_bn)},
     {OLD_IK(JUNE_2025, 153, "IQ2_KT_OLD", DEQUANT_SUPERBLOCK, iq2_kt, sizeof(float), 1),
@@ -340,12 +340,12 @@ static const struct dequant_type other[] = {
      .decode = REFERENCE(old_iq3_kt)},
     {OLD_IK(JUNE_2025, 155, "IQ4_KT_OLD", DEQUANT_SUPERBLOCK, iq4_kt, 2 * sizeof(float), 1),
      .decode = REFERENCE(old_iq4_kt)},
-    {OLD_IK(JANUARY_2025, 202, "Q4_0_R4", DEQUANT_BLOCK, q4_0_r4, 0, 4),
-     .decode = REFERENCE(q4_0_r4), PLAIN(q4_0_r4, 2, 1)},
-    {OLD_IK(JANUARY_2025, 208, "Q8_0_R4", DEQUANT_BLOCK, q8_0_r4, 0, 4),
-     .decode = REFERENCE(q8_0_r4), PLAIN(q8_0_r4, 8, 1)},
+    {OLD_IK(JANUARY_2025, 202, "Q4_0_R4", DEQUANT_BLOCK, q4_0_r4, 0, 4), .decode = KERNELS(q4_0_r4),
+     PLAIN(q4_0_r4, 2, 1)},
+    {OLD_IK(JANUARY_2025, 208, "Q8_0_R4", DEQUANT_BLOCK, q8_0_r4, 0, 4), .decode = KERNELS(q8_0_r4),
+     PLAIN(q8_0_r4, 8, 1)},
     {OLD_IK(JANUARY_2025, 223, "IQ4_XS_R4", DEQUANT_SUPERBLOCK, iq4_xs_r4, 0, 4),
-     .decode = REFERENCE(iq4_xs_r4), PLAIN(iq4_xs_r4, 23, 1)},
+     .decode = KERNELS(iq4_xs_r4), PLAIN(iq4_xs_r4, 23, 1)},
 };
 
 size_t dequant_type_count(void)

@@ -66,15 +66,15 @@ typedef void dequant_dot_fn(const void *w, size_t w_stride_bytes, size_t n_rows,
  * Copy row `index` of n_blocks stored blocks to `out`, as plain blocks. `blocks` and `out` have any
  * alignment and do not overlap.
  */
-typedef void dequant_deinterleave_fn(const void *restrict blocks, void *restrict out,
-                                     size_t n_blocks, uint32_t index);
+typedef void dequant_convert_fn(const void *restrict blocks, void *restrict out, size_t n_blocks,
+                                uint32_t index);
 
 /* Conversion of rows of an interleaved type to a plain type with the same values. */
 struct dequant_plain {
     uint32_t id;       /* of the plain type, of today */
     uint32_t n_blocks; /* plain blocks that a block of the type becomes */
 
-    dequant_deinterleave_fn *deinterleave;
+    dequant_convert_fn *convert[DEQUANT_SETS]; /* as `decode` of struct dequant_type */
 };
 
 /*

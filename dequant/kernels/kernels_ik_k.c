@@ -74,14 +74,26 @@ INLINE simd_bytes six_bit_scales(const struct dequant_ik_scales *scales)
     return (nibbles(scales->low) | simd_zip_low_2(even, odd)) - 32;
 }
 
-INLINE void iq2_k_kernel(const struct dequant_iq2_k *block, float *out)
+INLINE void put_iq2_k(float *out, const struct dequant_iq2_k *block, simd_bytes q)
 {
     float scales[N_16];
 
-    simd_put(scales, nibbles(block->scales) - 8, simd_f16(block->d));
+    simd_put(scales, q, simd_f16(block->d));
     UNROLL
     for (size_t s = 0; s < N_16; s++)
         simd_put(out + 16 * s, two_bit_values(block->qs, s, bit(block->flags, s)), scales[s]);
+}
+
+INLINE void iq2_k_kernel(const struct dequant_iq2_k *block, float *out)
+{
+    put_iq2_k(out, block, nibbles(block->scales) - 8);
+}
+
+INLINE void old_iq2_k_kernel(const struct dequant_iq2_k *block, float *out)
+{
+    const simd_bytes q = nibbles(block->scales);
+
+    put_iq2_k(out, block, q + q - 15);
 }
 
 INLINE void iq3_k_kernel(const struct dequant_iq3_k *block, float *out)
@@ -230,6 +242,7 @@ INLINE void iq2_kl_kernel(const struct dequant_iq2_kl *block, struct dequant_row
 }
 
 SIMD_DEFINE(iq2_k, DEQUANT_SUPERBLOCK, true)
+SIMD_DEFINE_LAYOUT(old_iq2_k, iq2_k, DEQUANT_SUPERBLOCK, true)
 SIMD_DEFINE(iq3_k, DEQUANT_SUPERBLOCK, true)
 SIMD_DEFINE(iq4_k, DEQUANT_SUPERBLOCK, true)
 SIMD_DEFINE(iq5_k, DEQUANT_SUPERBLOCK, true)

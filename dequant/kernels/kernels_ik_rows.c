@@ -1,13 +1,116 @@
-/* Kernels of the types with interleaved rows. */
-#include "dequant/deinterleave_ik.h"
+/*
+ * Kernels of the types of ik_llama.cpp with interleaved rows that have decoders of their own, or
+ * whose plain type is ik_llama.cpp's as well.
+ */
+#include "dequant/ik_k_blocks.h"
 #include "dequant/iq_grids.h"
-#include "dequant/kernels/simd.h"
+#include "dequant/kernels/convert_rows.h"
 
-/* DEQUANT_SET is expanded before it becomes part of names. */
-#define DEFINE_KERNELS(set)                                                                        \
-    DEQUANT_INTERLEAVED(DEQUANT_DEFINE_INTERLEAVED, set)                                           \
-    DEQUANT_INTERLEAVED_IK(DEQUANT_DEFINE_INTERLEAVED, set)
-DEFINE_KERNELS(DEQUANT_SET)
+/* ---- Types that are decoded as the plain type ---- */
+
+DECODE(q8_kv_r8, q8_kv, 1, DEQUANT_BLOCK)
+{
+    for (size_t r = 0; r < DEQUANT_BLOCK / 4; r++)
+        memcpy(out->qs + 4 * r, block->qs[r][k], 4);
+}
+
+DECODE(iq2_bn_r4, iq2_bn, 1, DEQUANT_BN_BLOCK)
+{
+    for (size_t t = 0; t < 4; t++) {
+        uint32_t word = 0;
+
+        for (size_t r = 0; r < 4; r++)
+            word |= (get_word(block->qs[r][k]) >> 2 * t & EACH_BYTE(3)) << 2 * r;
+        put_word(out->qs, t, word);
+    }
+}
+
+/* Bit i becomes bit 2i; the others are zero. */
+static inline unsigned spread_byte(unsigned bits)
+{
+    bits = (bits | bits << 4) & 0x0f0f;
+    bits = (bits | bits << 2) & 0x3333;
+    return (bits | bits << 1) & 0x5555;
+}
+
+static inline uint16_t flags_of(const struct dequant_r4_flags *flags, size_t k)
+{
+    return (uint16_t)(spread_byte(flags->even[k]) | spread_byte(flags->odd[k]) << 1);
+}
+
+/* Bytes 0, 2, 4 and 6; the others are zero. */
+static inline uint32_t even_bytes(uint64_t bytes)
+{
+    bytes = (bytes | bytes >> 8) & 0x0000ffff0000ffff;
+    return (uint32_t)(bytes | bytes >> 16);
+}
+
+/* IQ2_K and IQ3_K: byte i has the scales 2i and 2i + 1. */
+static inline void put_scale_nibbles(const uint8_t scales[DEQUANT_N_16 / 2][DEQUANT_R4_ROWS],
+                                     size_t k, uint8_t to[DEQUANT_N_16 / 2])
+{
+    const uint64_t all = get_column_8(scales, k), fours = 0x000f000f000f000f;
+    const uint64_t low = (all & fours) | (all >> 4 & fours << 4);
+    const uint64_t high = (all >> 4 & fours) | (all >> 8 & fours << 4);
+
+    put_word(to, 0, even_bytes(low));
+    put_word(to, 1, even_bytes(high));
+}
+
+DECODE(iq2_k_r4, iq2_k, 1, DEQUANT_SUPERBLOCK)
+{
+    out->d = block->d[k];
+    out->flags = flags_of(&block->flags, k);
+    put_scale_nibbles(block->scales, k, out->scales);
+    put_pairs(block->qs, k, out->qs);
+}
+
+DECODE(iq3_k_r4, iq3_k, 1, DEQUANT_SUPERBLOCK)
+{
+    out->d = block->d[k];
+    out->flags = flags_of(&block->flags, k);
+    out->signs = flags_of(&block->signs, k);
+    put_scale_nibbles(block->scales, k, out->scales);
+    put_pairs(block->qs, k, out->qs);
+    put_bits(block->qh, k, q3_k_places, out->qh);
+}
+
+static inline void put_ik_scales(const struct dequant_r4_scales *restrict in, size_t k,
+                                 struct dequant_ik_scales *restrict out)
+{
+    put_scale_nibbles(in->low, k, out->low);
+    /* Bits 2i of byte j become bits 2j of byte i. */
+    const words high = {get_column_4(in->high, k)};
+
+    put_word(out->high, 0, exchange_bits(exchange_bits(high, 12, 0x0000f0f0), 6, 0x00cc00cc)[0]);
+}
+
+DECODE(iq4_k_r4, iq4_k, 1, DEQUANT_SUPERBLOCK)
+{
+    out->d = block->d[k];
+    out->flags = flags_of(&block->flags, k);
+    put_ik_scales(&block->scales, k, &out->scales);
+    for (size_t b = 0; b < DEQUANT_N_32; b++)
+        put_nibbles_16(&block->qs[b], k, out->qs[b]);
+}
+
+DECODE(iq5_k_r4, iq5_k, 1, DEQUANT_SUPERBLOCK)
+{
+    out->d = block->d[k];
+    out->flags = flags_of(&block->flags, k);
+    put_ik_scales(&block->scales, k, &out->scales);
+    put_nibbles_32(block->qs, k, out->qs);
+    put_bits(block->qh, k, iq5_k_places, out->qh);
+}
+
+DECODE(iq5_ks_r4, iq5_ks, 1, DEQUANT_SUPERBLOCK)
+{
+    put_column_8(block->scales, k, out->scales);
+    put_nibbles_32(block->qs, k, out->qs);
+    put_bits(block->qh, k, iq5_k_places, out->qh);
+}
+
+/* ---- Types with decoders of their own ---- */
 
 /* Write q * d + m of 16 elements. */
 INLINE void put_16(words codes, float d, float m, float *out)
@@ -23,7 +126,9 @@ INLINE void q5_0_r4_kernel(const struct dequant_q5_0_r4 *block, struct dequant_r
     const float d = simd_f16(block->d[row.index]);
 
     for (size_t h = 0; h < 2; h++)
-        put_16(get_q5_0(block, row.index, h), d, -16 * d, out + 16 * h);
+        put_16((get_nibbles(&block->qs, row.index, h) |
+                get_bits(&block->qh, row.index, q5_0_places[h]) << 4),
+               d, -16 * d, out + 16 * h);
 }
 
 INLINE void q6_0_r4_kernel(const struct dequant_q6_0_r4 *block, struct dequant_row row, float *out)
@@ -31,7 +136,8 @@ INLINE void q6_0_r4_kernel(const struct dequant_q6_0_r4 *block, struct dequant_r
     const float d = simd_f16(block->d[row.index]);
 
     for (size_t h = 0; h < 2; h++)
-        put_16(get_q6_0(block, row.index, h), d, -32 * d, out + 16 * h);
+        put_16((get_nibbles(&block->qs, row.index, h) | get_pairs(&block->qh, row.index, h) << 4),
+               d, -32 * d, out + 16 * h);
 }
 
 /* Four blocks at a time: a float is a BF16 number above two zero bytes. */

@@ -172,12 +172,10 @@ INLINE void ptq1_0_kernel(const struct dequant_ptq1_0 *block, float *out)
     simd_put(out + 112, first_digit(simd_zip_low_8(next_digits(f3), last)), d);
 }
 
-INLINE void tq2_0_kernel(const struct dequant_tq2_0 *block, float *out)
+INLINE void put_tq2_0(float *out, const uint8_t *qs, float d)
 {
-    const float d = simd_f16(block->d);
-
     for (size_t i = 0; i < DEQUANT_SUPERBLOCK / 64; i++) {
-        const simd_bytes q = simd_load(block->qs + 16 * i);
+        const simd_bytes q = simd_load(qs + 16 * i);
         float *to = out + 128 * (i / 2) + 16 * (i % 2);
 
         for (size_t k = 0; k < 4; k++) {
@@ -186,6 +184,17 @@ INLINE void tq2_0_kernel(const struct dequant_tq2_0 *block, float *out)
             simd_put(to + 32 * k, digit - 1, d);
         }
     }
+}
+
+INLINE void tq2_0_kernel(const struct dequant_tq2_0 *block, float *out)
+{
+    put_tq2_0(out, block->qs, simd_f16(block->d));
+}
+
+INLINE void row_iq2_tn_kernel(const struct dequant_row_iq2_tn *block, struct dequant_row row,
+                              float *out)
+{
+    put_tq2_0(out, block->qs, dequant_f32_row_scale(row));
 }
 
 INLINE void mxfp4_kernel(const struct dequant_mxfp4 *block, float *out)
@@ -226,5 +235,6 @@ SIMD_DEFINE(q8_0, DEQUANT_BLOCK, true)
 SIMD_DEFINE(q8_1, DEQUANT_BLOCK, true)
 SIMD_DEFINE(tq1_0, DEQUANT_SUPERBLOCK, true)
 SIMD_DEFINE(tq2_0, DEQUANT_SUPERBLOCK, true)
+SIMD_DEFINE_ROWS(row_iq2_tn, DEQUANT_SUPERBLOCK)
 SIMD_DEFINE(mxfp4, DEQUANT_BLOCK, true)
 SIMD_DEFINE(nvfp4, DEQUANT_NVFP4_BLOCK, true)

@@ -3,52 +3,24 @@
 #include "dequant/slots.h"
 #include "dequant/small_floats.h"
 
-static inline void f32_block(const struct dequant_f32 *restrict block, float *restrict out)
-{
-    *out = dequant_float_of_bits(block->bits);
-}
+/* Define the decoder of a type by the conversion of a block's member to float. */
+#define DEFINE_DECODER(type, member, to_float)                                                     \
+    void dequant_scalar_##type(const void *restrict blocks, float *restrict out, size_t n_blocks,  \
+                               struct dequant_row row)                                             \
+    {                                                                                              \
+        const struct dequant_##type *block = blocks;                                               \
+                                                                                                   \
+        (void)row;                                                                                 \
+        for (size_t i = 0; i < n_blocks; i++)                                                      \
+            out[i] = to_float(block[i].member);                                                    \
+    }
 
-static inline void f16_block(const struct dequant_f16 *restrict block, float *restrict out)
-{
-    *out = dequant_f16_to_f32(block->bits);
-}
-
-static inline void bf16_block(const struct dequant_bf16 *restrict block, float *restrict out)
-{
-    *out = dequant_bf16_to_f32(block->bits);
-}
-
+DEFINE_DECODER(f32, bits, dequant_float_of_bits)
+DEFINE_DECODER(f16, bits, dequant_f16_to_f32)
+DEFINE_DECODER(bf16, bits, dequant_bf16_to_f32)
 /* A number that does not fit is rounded as in IEEE 754: a large double becomes an infinity. */
-static inline void f64_block(const struct dequant_f64 *restrict block, float *restrict out)
-{
-    *out = (float)block->value;
-}
-
-static inline void i8_block(const struct dequant_i8 *restrict block, float *restrict out)
-{
-    *out = (float)block->value;
-}
-
-static inline void i16_block(const struct dequant_i16 *restrict block, float *restrict out)
-{
-    *out = (float)block->value;
-}
-
-static inline void i32_block(const struct dequant_i32 *restrict block, float *restrict out)
-{
-    *out = (float)block->value;
-}
-
-static inline void i64_block(const struct dequant_i64 *restrict block, float *restrict out)
-{
-    *out = (float)block->value;
-}
-
-DEQUANT_DEFINE_DECODER(f32, DEQUANT_NUMBER)
-DEQUANT_DEFINE_DECODER(f16, DEQUANT_NUMBER)
-DEQUANT_DEFINE_DECODER(bf16, DEQUANT_NUMBER)
-DEQUANT_DEFINE_DECODER(f64, DEQUANT_NUMBER)
-DEQUANT_DEFINE_DECODER(i8, DEQUANT_NUMBER)
-DEQUANT_DEFINE_DECODER(i16, DEQUANT_NUMBER)
-DEQUANT_DEFINE_DECODER(i32, DEQUANT_NUMBER)
-DEQUANT_DEFINE_DECODER(i64, DEQUANT_NUMBER)
+DEFINE_DECODER(f64, value, (float))
+DEFINE_DECODER(i8, value, (float))
+DEFINE_DECODER(i16, value, (float))
+DEFINE_DECODER(i32, value, (float))
+DEFINE_DECODER(i64, value, (float))
