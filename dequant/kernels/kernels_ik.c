@@ -22,7 +22,7 @@ INLINE void put_r4(float *out, const struct dequant_r4_nibbles *qs, size_t k, si
     simd_put(out + 16, simd_zip_high_8(low, high), scale);
 }
 
-INLINE void iq4_ks_kernel(const struct dequant_iq4_ks *block, struct dequant_row row, float *out)
+SIMD_DECODER(iq4_ks, DEQUANT_SUPERBLOCK, true)
 {
     const float d = dequant_f32_row_scale(row);
 
@@ -35,15 +35,13 @@ INLINE void iq4_ks_kernel(const struct dequant_iq4_ks *block, struct dequant_row
     }
 }
 
-INLINE void iq4_nl_r4_kernel(const struct dequant_iq4_nl_r4 *block, struct dequant_row row,
-                             float *out)
+SIMD_DECODER(iq4_nl_r4, DEQUANT_BLOCK, true)
 {
     put_r4(out, &block->qs, row.index, simd_load(dequant_iq4_values),
            simd_f16(block->d[row.index]));
 }
 
-INLINE void iq4_ks_r4_kernel(const struct dequant_iq4_ks_r4 *block, struct dequant_row row,
-                             float *out)
+SIMD_DECODER(iq4_ks_r4, DEQUANT_SUPERBLOCK, true)
 {
     const float d = dequant_f32_row_scale(row);
 
@@ -54,7 +52,3 @@ INLINE void iq4_ks_r4_kernel(const struct dequant_iq4_ks_r4 *block, struct dequa
                d * (float)dequant_ks_scale(scale));
     }
 }
-
-SIMD_DEFINE_ROWS(iq4_ks, DEQUANT_SUPERBLOCK)
-SIMD_DEFINE_ROWS(iq4_nl_r4, DEQUANT_BLOCK)
-SIMD_DEFINE_ROWS(iq4_ks_r4, DEQUANT_SUPERBLOCK)

@@ -84,19 +84,19 @@ INLINE void put_iq2_k(float *out, const struct dequant_iq2_k *block, simd_bytes 
         simd_put(out + 16 * s, two_bit_values(block->qs, s, bit(block->flags, s)), scales[s]);
 }
 
-INLINE void iq2_k_kernel(const struct dequant_iq2_k *block, float *out)
+SIMD_DECODER(iq2_k, DEQUANT_SUPERBLOCK, true)
 {
     put_iq2_k(out, block, nibbles(block->scales) - 8);
 }
 
-INLINE void old_iq2_k_kernel(const struct dequant_iq2_k *block, float *out)
+SIMD_DECODER_OF(old_iq2_k, iq2_k, DEQUANT_SUPERBLOCK, true)
 {
     const simd_bytes q = nibbles(block->scales);
 
     put_iq2_k(out, block, q + q - 15);
 }
 
-INLINE void iq3_k_kernel(const struct dequant_iq3_k *block, float *out)
+SIMD_DECODER(iq3_k, DEQUANT_SUPERBLOCK, true)
 {
     const simd_bytes q = nibbles(block->scales);
     const simd_bytes odd = q + q + 1;
@@ -109,7 +109,7 @@ INLINE void iq3_k_kernel(const struct dequant_iq3_k *block, float *out)
                  scales[s]);
 }
 
-INLINE void iq4_k_kernel(const struct dequant_iq4_k *block, float *out)
+SIMD_DECODER(iq4_k, DEQUANT_SUPERBLOCK, true)
 {
     const simd_bytes table = simd_load(dequant_iq4_values);
     float scales[N_16];
@@ -124,7 +124,7 @@ INLINE void iq4_k_kernel(const struct dequant_iq4_k *block, float *out)
     }
 }
 
-INLINE void iq5_k_kernel(const struct dequant_iq5_k *block, float *out)
+SIMD_DECODER(iq5_k, DEQUANT_SUPERBLOCK, true)
 {
     float scales[N_16];
 
@@ -135,7 +135,7 @@ INLINE void iq5_k_kernel(const struct dequant_iq5_k *block, float *out)
                  scales[s]);
 }
 
-INLINE void iq6_k_kernel(const struct dequant_iq6_k *block, float *out)
+SIMD_DECODER(iq6_k, DEQUANT_SUPERBLOCK, true)
 {
     float scales[N_16];
 
@@ -149,7 +149,7 @@ INLINE void iq6_k_kernel(const struct dequant_iq6_k *block, float *out)
     }
 }
 
-INLINE void iq2_ks_kernel(const struct dequant_iq2_ks *block, struct dequant_row row, float *out)
+SIMD_DECODER(iq2_ks, DEQUANT_SUPERBLOCK, true)
 {
     const float d = dequant_f16_row_scale(row);
 
@@ -163,7 +163,7 @@ INLINE void iq2_ks_kernel(const struct dequant_iq2_ks *block, struct dequant_row
     }
 }
 
-INLINE void iq3_ks_kernel(const struct dequant_iq3_ks *block, struct dequant_row row, float *out)
+SIMD_DECODER(iq3_ks, DEQUANT_SUPERBLOCK, true)
 {
     const float d = dequant_f16_row_scale(row);
 
@@ -191,7 +191,7 @@ INLINE uint64_t codes_of(uint64_t words)
     return words ^ ((words >> 1) & 0x7fff7fff7fff7fff);
 }
 
-INLINE void iq4_kss_kernel(const struct dequant_iq4_kss *block, struct dequant_row row, float *out)
+SIMD_DECODER(iq4_kss, DEQUANT_SUPERBLOCK, true)
 {
     const float d = dequant_f32_row_scale(row);
 
@@ -208,7 +208,7 @@ INLINE void iq4_kss_kernel(const struct dequant_iq4_kss *block, struct dequant_r
     }
 }
 
-INLINE void iq5_ks_kernel(const struct dequant_iq5_ks *block, struct dequant_row row, float *out)
+SIMD_DECODER(iq5_ks, DEQUANT_SUPERBLOCK, true)
 {
     const float d = dequant_f32_row_scale(row);
 
@@ -222,7 +222,7 @@ INLINE void iq5_ks_kernel(const struct dequant_iq5_ks *block, struct dequant_row
     }
 }
 
-INLINE void iq2_kl_kernel(const struct dequant_iq2_kl *block, struct dequant_row row, float *out)
+SIMD_DECODER(iq2_kl, DEQUANT_SUPERBLOCK, true)
 {
     const float d = dequant_f16_row_scale(row);
 
@@ -240,15 +240,3 @@ INLINE void iq2_kl_kernel(const struct dequant_iq2_kl *block, struct dequant_row
         simd_put(out + 32 * b + 16, simd_zip_high_1(even, odd), scale);
     }
 }
-
-SIMD_DEFINE(iq2_k, DEQUANT_SUPERBLOCK, true)
-SIMD_DEFINE_LAYOUT(old_iq2_k, iq2_k, DEQUANT_SUPERBLOCK, true)
-SIMD_DEFINE(iq3_k, DEQUANT_SUPERBLOCK, true)
-SIMD_DEFINE(iq4_k, DEQUANT_SUPERBLOCK, true)
-SIMD_DEFINE(iq5_k, DEQUANT_SUPERBLOCK, true)
-SIMD_DEFINE(iq6_k, DEQUANT_SUPERBLOCK, true)
-SIMD_DEFINE_ROWS(iq2_ks, DEQUANT_SUPERBLOCK)
-SIMD_DEFINE_ROWS(iq3_ks, DEQUANT_SUPERBLOCK)
-SIMD_DEFINE_ROWS(iq4_kss, DEQUANT_SUPERBLOCK)
-SIMD_DEFINE_ROWS(iq5_ks, DEQUANT_SUPERBLOCK)
-SIMD_DEFINE_ROWS(iq2_kl, DEQUANT_SUPERBLOCK)

@@ -28,7 +28,7 @@ INLINE void put(float *out, words values, float scale)
     simd_store(out, simd_mul(words_to_floats(values), simd_all_floats(scale)));
 }
 
-INLINE void iq1_kt_kernel(const struct dequant_iq1_kt *block, struct dequant_row row, float *out)
+SIMD_DECODER(iq1_kt, DEQUANT_SUPERBLOCK, true)
 {
     const simd_bytes low[2] = {simd_load(block->seeds_low), simd_load(block->seeds_low + 16)};
     const simd_bytes both = simd_load(block->seeds_high);
@@ -50,7 +50,7 @@ INLINE void iq1_kt_kernel(const struct dequant_iq1_kt *block, struct dequant_row
     }
 }
 
-INLINE void iq2_kt_kernel(const struct dequant_iq2_kt *block, struct dequant_row row, float *out)
+SIMD_DECODER(iq2_kt, DEQUANT_SUPERBLOCK, true)
 {
     const float d = dequant_f32_row_scale(row) * DEQUANT_IQ2_KT_FACTOR;
 
@@ -59,7 +59,7 @@ INLINE void iq2_kt_kernel(const struct dequant_iq2_kt *block, struct dequant_row
             d * (float)dequant_iq4_values[dequant_far_nibble(block->scales, i / 4)]);
 }
 
-INLINE void iq3_kt_kernel(const struct dequant_iq3_kt *block, struct dequant_row row, float *out)
+SIMD_DECODER(iq3_kt, DEQUANT_SUPERBLOCK, true)
 {
     const float d = dequant_f32_row_scale(row) * DEQUANT_IQ3_KT_FACTOR;
 
@@ -74,7 +74,7 @@ INLINE void iq3_kt_kernel(const struct dequant_iq3_kt *block, struct dequant_row
     }
 }
 
-INLINE void iq4_kt_kernel(const struct dequant_iq4_kt *block, struct dequant_row row, float *out)
+SIMD_DECODER(iq4_kt, DEQUANT_SUPERBLOCK, true)
 {
     const float d = dequant_f32_row_scale(row);
     uint16_t seeds[DEQUANT_SUPERBLOCK / 4]; /* bits 0 to 11 */
@@ -99,8 +99,3 @@ INLINE void iq4_kt_kernel(const struct dequant_iq4_kt *block, struct dequant_row
             d * (float)((int)((word >> 1) & 127) - 64));
     }
 }
-
-SIMD_DEFINE_ROWS(iq1_kt, DEQUANT_SUPERBLOCK)
-SIMD_DEFINE_ROWS(iq2_kt, DEQUANT_SUPERBLOCK)
-SIMD_DEFINE_ROWS(iq3_kt, DEQUANT_SUPERBLOCK)
-SIMD_DEFINE_ROWS(iq4_kt, DEQUANT_SUPERBLOCK)

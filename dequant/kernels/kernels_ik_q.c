@@ -27,7 +27,7 @@ INLINE simd_bytes top_digits(simd_bytes v)
     return 0 - (simd_at_least(v, 86) + simd_at_least(v, 171));
 }
 
-INLINE void iq1_bn_kernel(const struct dequant_iq1_bn *block, struct dequant_row row, float *out)
+SIMD_DECODER(iq1_bn, DEQUANT_BN_BLOCK, true)
 {
     const uint8_t *bytes = block->fives[0];
     const float d = dequant_f16_row_scale(row);
@@ -44,7 +44,7 @@ INLINE void iq1_bn_kernel(const struct dequant_iq1_bn *block, struct dequant_row
     }
 }
 
-INLINE void i2_s_kernel(const struct dequant_i2_s *block, struct dequant_row row, float *out)
+SIMD_DECODER(i2_s, DEQUANT_I2_S_BLOCK, true)
 {
     const float d = dequant_f32_row_scale(row);
     const simd_bytes three = simd_all(3), one = simd_all(1);
@@ -58,7 +58,7 @@ INLINE void i2_s_kernel(const struct dequant_i2_s *block, struct dequant_row row
     }
 }
 
-INLINE void iq2_bn_kernel(const struct dequant_iq2_bn *block, struct dequant_row row, float *out)
+SIMD_DECODER(iq2_bn, DEQUANT_BN_BLOCK, true)
 {
     const float d = dequant_f32_row_scale(row);
     const simd_bytes q = simd_load(block->qs), three = simd_all(3), one = simd_all(1);
@@ -67,7 +67,7 @@ INLINE void iq2_bn_kernel(const struct dequant_iq2_bn *block, struct dequant_row
         simd_put(out + 16 * i, (simd_shift_right(q, 2 * (int)i) & three) - one, d);
 }
 
-INLINE void q6_0_kernel(const struct dequant_q6_0 *block, float *out)
+SIMD_DECODER(q6_0, DEQUANT_BLOCK, true)
 {
     const simd_bytes q = simd_load(block->qs), qh = simd_load_8(block->qh);
     const simd_bytes high = simd_zip_low_8(qh, simd_shift_right(qh, 4)), half = simd_all(32);
@@ -79,16 +79,10 @@ INLINE void q6_0_kernel(const struct dequant_q6_0 *block, float *out)
     simd_put(out + 16, (simd_high_nibbles(q) | second) - half, d);
 }
 
-INLINE void q8_kv_kernel(const struct dequant_q8_kv *block, struct dequant_row row, float *out)
+SIMD_DECODER(q8_kv, DEQUANT_BLOCK, true)
 {
     const float d = dequant_f32_row_scale(row);
 
     simd_put(out, simd_load(block->qs), d);
     simd_put(out + 16, simd_load(block->qs + 16), d);
 }
-
-SIMD_DEFINE_ROWS(i2_s, DEQUANT_I2_S_BLOCK)
-SIMD_DEFINE_ROWS(iq1_bn, DEQUANT_BN_BLOCK)
-SIMD_DEFINE_ROWS(iq2_bn, DEQUANT_BN_BLOCK)
-SIMD_DEFINE(q6_0, DEQUANT_BLOCK, true)
-SIMD_DEFINE_ROWS(q8_kv, DEQUANT_BLOCK)

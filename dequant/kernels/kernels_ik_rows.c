@@ -121,7 +121,7 @@ INLINE void put_16(words codes, float d, float m, float *out)
     simd_put_plus(out, q, d, m);
 }
 
-INLINE void q5_0_r4_kernel(const struct dequant_q5_0_r4 *block, struct dequant_row row, float *out)
+SIMD_DECODER(q5_0_r4, DEQUANT_BLOCK, true)
 {
     const float d = simd_f16(block->d[row.index]);
 
@@ -131,7 +131,7 @@ INLINE void q5_0_r4_kernel(const struct dequant_q5_0_r4 *block, struct dequant_r
                d, -16 * d, out + 16 * h);
 }
 
-INLINE void q6_0_r4_kernel(const struct dequant_q6_0_r4 *block, struct dequant_row row, float *out)
+SIMD_DECODER(q6_0_r4, DEQUANT_BLOCK, true)
 {
     const float d = simd_f16(block->d[row.index]);
 
@@ -173,8 +173,7 @@ INLINE float eighth(unsigned is_minus)
     return is_minus ? -0.125F : 0.125F;
 }
 
-INLINE void iq1_s_r4_kernel(const struct dequant_iq1_s_r4 *block, struct dequant_row row,
-                            float *out)
+SIMD_DECODER(iq1_s_r4, DEQUANT_BLOCK, true)
 {
     const unsigned high = block->qh[row.index];
     const float scale = dequant_f16_row_scale(row) * (float)(2 * (high >> 12 & 7) + 1);
@@ -185,8 +184,7 @@ INLINE void iq1_s_r4_kernel(const struct dequant_iq1_s_r4 *block, struct dequant
                  block->qs[i + 1][row.index] | (high >> 3 * (i + 1) & 7) << 8, shift, scale);
 }
 
-INLINE void iq1_m_r4_kernel(const struct dequant_iq1_m_r4 *block, struct dequant_row row,
-                            float *out)
+SIMD_DECODER(iq1_m_r4, DEQUANT_BLOCK, true)
 {
     const float d = dequant_f16_row_scale(row);
 
@@ -199,8 +197,3 @@ INLINE void iq1_m_r4_kernel(const struct dequant_iq1_m_r4 *block, struct dequant
                  simd_halves(eighth(high & 8), eighth(high & 128)), d * (float)scale);
     }
 }
-
-SIMD_DEFINE_ROWS(q5_0_r4, DEQUANT_BLOCK)
-SIMD_DEFINE_ROWS(q6_0_r4, DEQUANT_BLOCK)
-SIMD_DEFINE_ROWS(iq1_s_r4, DEQUANT_BLOCK)
-SIMD_DEFINE_ROWS(iq1_m_r4, DEQUANT_BLOCK)

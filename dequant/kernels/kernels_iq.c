@@ -18,7 +18,7 @@ INLINE unsigned even_signs_2(unsigned signs)
     return dequant_even_signs(signs) | dequant_even_signs(signs >> 7) << 8;
 }
 
-INLINE void iq2_xxs_kernel(const struct dequant_iq2_xxs *block, float *out)
+SIMD_DECODER(iq2_xxs, DEQUANT_SUPERBLOCK, simd_is_finite(block->d))
 {
     const float d = simd_f16(block->d);
     const uint64_t *grid = dequant_iq2_xxs_grid;
@@ -45,7 +45,7 @@ INLINE void scale_iq2(const uint8_t bytes[8], float d, float scales[16])
     simd_store(scales, simd_mul(simd_mul(simd_all_floats(d), sum), simd_all_floats(0.25F)));
 }
 
-INLINE void iq2_xs_kernel(const struct dequant_iq2_xs *block, float *out)
+SIMD_DECODER(iq2_xs, DEQUANT_SUPERBLOCK, simd_is_finite(block->d))
 {
     const uint64_t *grid = dequant_iq2_xs_grid;
     float scales[N_16];
@@ -59,7 +59,7 @@ INLINE void iq2_xs_kernel(const struct dequant_iq2_xs *block, float *out)
     }
 }
 
-INLINE void iq2_s_kernel(const struct dequant_iq2_s *block, float *out)
+SIMD_DECODER(iq2_s, DEQUANT_SUPERBLOCK, simd_is_finite(block->d))
 {
     const uint64_t *grid = dequant_iq2_s_grid;
     float scales[N_16];
@@ -75,7 +75,7 @@ INLINE void iq2_s_kernel(const struct dequant_iq2_s *block, float *out)
     }
 }
 
-INLINE void iq3_xxs_kernel(const struct dequant_iq3_xxs *block, float *out)
+SIMD_DECODER(iq3_xxs, DEQUANT_SUPERBLOCK, simd_is_finite(block->d))
 {
     const float d = simd_f16(block->d);
     const uint32_t *grid = dequant_iq3_xxs_grid;
@@ -90,7 +90,7 @@ INLINE void iq3_xxs_kernel(const struct dequant_iq3_xxs *block, float *out)
     }
 }
 
-INLINE void iq3_s_kernel(const struct dequant_iq3_s *block, float *out)
+SIMD_DECODER(iq3_s, DEQUANT_SUPERBLOCK, simd_is_finite(block->d))
 {
     const float d = simd_f16(block->d);
     const uint32_t *grid = dequant_iq3_s_grid;
@@ -122,7 +122,7 @@ INLINE simd_floats shifts(unsigned low_minus, unsigned high_minus)
     return simd_halves(low_minus ? -0.125F : 0.125F, high_minus ? -0.125F : 0.125F);
 }
 
-INLINE void iq1_s_kernel(const struct dequant_iq1_s *block, float *out)
+SIMD_DECODER(iq1_s, DEQUANT_SUPERBLOCK, true)
 {
     const float d = simd_f16(block->d);
     const uint64_t *grid = dequant_iq1_grid;
@@ -151,7 +151,7 @@ INLINE uint16_t iq1_m_d(const struct dequant_iq1_m *block)
                       (words >> 48 & 0xf000));
 }
 
-INLINE void iq1_m_kernel(const struct dequant_iq1_m *block, float *out)
+SIMD_DECODER(iq1_m, DEQUANT_SUPERBLOCK, true)
 {
     const uint64_t words = simd_u64(block->scales);
     const float d = simd_f16(iq1_m_d(block));
@@ -168,7 +168,7 @@ INLINE void iq1_m_kernel(const struct dequant_iq1_m *block, float *out)
     }
 }
 
-INLINE void iq4_nl_kernel(const struct dequant_iq4_nl *block, float *out)
+SIMD_DECODER(iq4_nl, DEQUANT_BLOCK, true)
 {
     const float d = simd_f16(block->d);
     const simd_bytes table = simd_load(dequant_iq4_values), q = simd_load(block->qs);
@@ -177,7 +177,7 @@ INLINE void iq4_nl_kernel(const struct dequant_iq4_nl *block, float *out)
     simd_put(out + 16, simd_look_up(table, simd_high_nibbles(q)), d);
 }
 
-INLINE void iq4_xs_kernel(const struct dequant_iq4_xs *block, float *out)
+SIMD_DECODER(iq4_xs, DEQUANT_SUPERBLOCK, true)
 {
     const float d = simd_f16(block->d);
     const simd_bytes table = simd_load(dequant_iq4_values);
@@ -194,13 +194,3 @@ INLINE void iq4_xs_kernel(const struct dequant_iq4_xs *block, float *out)
         simd_put(out + 32 * s + 16, simd_look_up(table, simd_high_nibbles(q)), scale);
     }
 }
-
-SIMD_DEFINE(iq1_s, DEQUANT_SUPERBLOCK, true)
-SIMD_DEFINE(iq1_m, DEQUANT_SUPERBLOCK, true)
-SIMD_DEFINE(iq2_xxs, DEQUANT_SUPERBLOCK, simd_is_finite(block->d))
-SIMD_DEFINE(iq2_xs, DEQUANT_SUPERBLOCK, simd_is_finite(block->d))
-SIMD_DEFINE(iq2_s, DEQUANT_SUPERBLOCK, simd_is_finite(block->d))
-SIMD_DEFINE(iq3_xxs, DEQUANT_SUPERBLOCK, simd_is_finite(block->d))
-SIMD_DEFINE(iq3_s, DEQUANT_SUPERBLOCK, simd_is_finite(block->d))
-SIMD_DEFINE(iq4_nl, DEQUANT_BLOCK, true)
-SIMD_DEFINE(iq4_xs, DEQUANT_SUPERBLOCK, true)

@@ -5,7 +5,7 @@
 #define N_16 (DEQUANT_SUPERBLOCK / 16)
 #define N_32 (DEQUANT_SUPERBLOCK / 32)
 
-INLINE void q2_k_kernel(const struct dequant_q2_k *block, float *out)
+SIMD_DECODER(q2_k, DEQUANT_SUPERBLOCK, simd_is_finite(block->d) && simd_is_finite(block->m))
 {
     const simd_bytes both = simd_load(block->scales);
     float scales[N_16], mins[N_16];
@@ -37,7 +37,7 @@ INLINE simd_bytes q3_k_scales(const struct dequant_q3_k *block)
     return joined - 32;
 }
 
-INLINE void q3_k_kernel(const struct dequant_q3_k *block, float *out)
+SIMD_DECODER(q3_k, DEQUANT_SUPERBLOCK, true)
 {
     const simd_bytes qh[2] = {simd_load(block->qh), simd_load(block->qh + 16)};
     float scales[N_16];
@@ -73,7 +73,7 @@ INLINE void scale_k(const struct dequant_k_scales *k, float d, float m, float sc
     simd_put(mins, both, m); /* only the second half is used */
 }
 
-INLINE void q4_k_kernel(const struct dequant_q4_k *block, float *out)
+SIMD_DECODER(q4_k, DEQUANT_SUPERBLOCK, simd_is_finite(block->d) && simd_is_finite(block->m))
 {
     float scales[16], mins[16];
 
@@ -89,7 +89,7 @@ INLINE void q4_k_kernel(const struct dequant_q4_k *block, float *out)
     }
 }
 
-INLINE void q5_k_kernel(const struct dequant_q5_k *block, float *out)
+SIMD_DECODER(q5_k, DEQUANT_SUPERBLOCK, simd_is_finite(block->d) && simd_is_finite(block->m))
 {
     const simd_bytes qh[2] = {simd_load(block->qh), simd_load(block->qh + 16)};
     float scales[16], mins[16];
@@ -108,7 +108,7 @@ INLINE void q5_k_kernel(const struct dequant_q5_k *block, float *out)
     }
 }
 
-INLINE void q6_k_kernel(const struct dequant_q6_k *block, float *out)
+SIMD_DECODER(q6_k, DEQUANT_SUPERBLOCK, true)
 {
     const simd_bytes half = simd_all(32);
     float scales[N_16];
@@ -131,15 +131,8 @@ INLINE void q6_k_kernel(const struct dequant_q6_k *block, float *out)
     }
 }
 
-INLINE void q8_k_kernel(const struct dequant_q8_k *block, float *out)
+SIMD_DECODER(q8_k, DEQUANT_SUPERBLOCK, true)
 {
     for (size_t i = 0; i < N_16; i++)
         simd_put(out + 16 * i, simd_load(block->qs + 16 * i), block->d);
 }
-
-SIMD_DEFINE(q2_k, DEQUANT_SUPERBLOCK, simd_is_finite(block->d) && simd_is_finite(block->m))
-SIMD_DEFINE(q3_k, DEQUANT_SUPERBLOCK, true)
-SIMD_DEFINE(q4_k, DEQUANT_SUPERBLOCK, simd_is_finite(block->d) && simd_is_finite(block->m))
-SIMD_DEFINE(q5_k, DEQUANT_SUPERBLOCK, simd_is_finite(block->d) && simd_is_finite(block->m))
-SIMD_DEFINE(q6_k, DEQUANT_SUPERBLOCK, true)
-SIMD_DEFINE(q8_k, DEQUANT_SUPERBLOCK, true)

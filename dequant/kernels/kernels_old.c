@@ -22,12 +22,17 @@ INLINE simd_bytes pairs_of_8(const uint8_t qs[8])
     return simd_zip_low_1(simd_low_nibbles(q), simd_high_nibbles(q));
 }
 
+INLINE bool is_finite(float value)
+{
+    return (dequant_bits_of_float(value) & 0x7f800000) != 0x7f800000;
+}
+
 INLINE simd_bytes fifth_bits(const uint8_t bits[2])
 {
     return simd_keep_where(simd_all(16), simd_u16(bits));
 }
 
-INLINE void era0_q4_0_kernel(const struct dequant_old_q4_0 *block, float *out)
+SIMD_DECODER_OF(era0_q4_0, old_q4_0, DEQUANT_BLOCK, true)
 {
     const struct pairs q = pairs_of(simd_load(block->qs));
 
@@ -35,7 +40,7 @@ INLINE void era0_q4_0_kernel(const struct dequant_old_q4_0 *block, float *out)
     simd_put(out + 16, q.second - 8, block->d);
 }
 
-INLINE void era0_q4_1_kernel(const struct dequant_old_q4_1 *block, float *out)
+SIMD_DECODER_OF(era0_q4_1, old_q4_1, DEQUANT_BLOCK, is_finite(block->d) && is_finite(block->m))
 {
     const struct pairs q = pairs_of(simd_load(block->qs));
 
@@ -43,17 +48,18 @@ INLINE void era0_q4_1_kernel(const struct dequant_old_q4_1 *block, float *out)
     simd_put_plus(out + 16, q.second, block->d, block->m);
 }
 
-INLINE void era0_q4_2_kernel(const struct dequant_old_q4_2 *block, float *out)
+SIMD_DECODER_OF(era0_q4_2, old_q4_2, DEQUANT_HALF_BLOCK, true)
 {
     simd_put(out, pairs_of_8(block->qs) - 8, simd_f16(block->d));
 }
 
-INLINE void era0_q4_3_kernel(const struct dequant_old_q4_3 *block, float *out)
+SIMD_DECODER_OF(era0_q4_3, old_q4_3, DEQUANT_HALF_BLOCK,
+                simd_is_finite(block->d) && simd_is_finite(block->m))
 {
     simd_put_plus(out, pairs_of_8(block->qs), simd_f16(block->d), simd_f16(block->m));
 }
 
-INLINE void era0_q5_0_kernel(const struct dequant_q5_0 *block, float *out)
+SIMD_DECODER_OF(era0_q5_0, q5_0, DEQUANT_BLOCK, true)
 {
     const struct pairs q = pairs_of(simd_load(block->qs));
     const float d = simd_f16(block->d);
@@ -62,7 +68,8 @@ INLINE void era0_q5_0_kernel(const struct dequant_q5_0 *block, float *out)
     simd_put(out + 16, (q.second | fifth_bits(block->qh + 2)) - 16, d);
 }
 
-INLINE void era0_q5_1_kernel(const struct dequant_q5_1 *block, float *out)
+SIMD_DECODER_OF(era0_q5_1, q5_1, DEQUANT_BLOCK,
+                simd_is_finite(block->d) && simd_is_finite(block->m))
 {
     const struct pairs q = pairs_of(simd_load(block->qs));
     const float d = simd_f16(block->d), m = simd_f16(block->m);
@@ -71,7 +78,7 @@ INLINE void era0_q5_1_kernel(const struct dequant_q5_1 *block, float *out)
     simd_put_plus(out + 16, q.second | fifth_bits(block->qh + 2), d, m);
 }
 
-INLINE void era1_q4_0_kernel(const struct dequant_old_q4_0 *block, float *out)
+SIMD_DECODER_OF(era1_q4_0, old_q4_0, DEQUANT_BLOCK, true)
 {
     const simd_bytes q = simd_load(block->qs), eight = simd_all(8);
 
@@ -79,7 +86,7 @@ INLINE void era1_q4_0_kernel(const struct dequant_old_q4_0 *block, float *out)
     simd_put(out + 16, simd_high_nibbles(q) - eight, block->d);
 }
 
-INLINE void era1_q4_1_kernel(const struct dequant_old_q4_1 *block, float *out)
+SIMD_DECODER_OF(era1_q4_1, old_q4_1, DEQUANT_BLOCK, is_finite(block->d) && is_finite(block->m))
 {
     const simd_bytes q = simd_load(block->qs);
 
@@ -87,25 +94,8 @@ INLINE void era1_q4_1_kernel(const struct dequant_old_q4_1 *block, float *out)
     simd_put_plus(out + 16, simd_high_nibbles(q), block->d, block->m);
 }
 
-INLINE void old_q8_0_kernel(const struct dequant_old_q8_0 *block, float *out)
+SIMD_DECODER(old_q8_0, DEQUANT_BLOCK, true)
 {
     simd_put(out, simd_load(block->qs), block->d);
     simd_put(out + 16, simd_load(block->qs + 16), block->d);
 }
-
-INLINE bool is_finite(float value)
-{
-    return (dequant_bits_of_float(value) & 0x7f800000) != 0x7f800000;
-}
-
-SIMD_DEFINE_LAYOUT(era0_q4_0, old_q4_0, DEQUANT_BLOCK, true)
-SIMD_DEFINE_LAYOUT(era0_q4_1, old_q4_1, DEQUANT_BLOCK, is_finite(block->d) && is_finite(block->m))
-SIMD_DEFINE_LAYOUT(era0_q4_2, old_q4_2, DEQUANT_HALF_BLOCK, true)
-SIMD_DEFINE_LAYOUT(era0_q4_3, old_q4_3, DEQUANT_HALF_BLOCK,
-                   simd_is_finite(block->d) && simd_is_finite(block->m))
-SIMD_DEFINE_LAYOUT(era0_q5_0, q5_0, DEQUANT_BLOCK, true)
-SIMD_DEFINE_LAYOUT(era0_q5_1, q5_1, DEQUANT_BLOCK,
-                   simd_is_finite(block->d) && simd_is_finite(block->m))
-SIMD_DEFINE_LAYOUT(era1_q4_0, old_q4_0, DEQUANT_BLOCK, true)
-SIMD_DEFINE_LAYOUT(era1_q4_1, old_q4_1, DEQUANT_BLOCK, is_finite(block->d) && is_finite(block->m))
-SIMD_DEFINE_LAYOUT(old_q8_0, old_q8_0, DEQUANT_BLOCK, true)

@@ -25,7 +25,7 @@ INLINE void put_16_of_1_bit(float *out, const uint8_t bits[2], float d)
     simd_put(out, simd_keep_where(simd_all(2), simd_u16(bits)) - 1, d);
 }
 
-INLINE void q1_0_kernel(const struct dequant_q1_0 *block, float *out)
+SIMD_DECODER(q1_0, DEQUANT_Q1_0_BLOCK, simd_is_finite(block->d))
 {
     const float d = simd_f16(block->d);
 
@@ -33,12 +33,12 @@ INLINE void q1_0_kernel(const struct dequant_q1_0 *block, float *out)
         put_16_of_1_bit(out + 16 * i, block->qs + 2 * i, d);
 }
 
-INLINE void q2_0_kernel(const struct dequant_q2_0 *block, float *out)
+SIMD_DECODER(q2_0, DEQUANT_Q2_0_BLOCK, true)
 {
     put_64_of_2_bits(out, simd_load(block->qs), simd_f16(block->d));
 }
 
-INLINE void q1_0_g32_kernel(const struct dequant_q1_0_g32 *block, float *out)
+SIMD_DECODER(q1_0_g32, DEQUANT_BLOCK, simd_is_finite(block->d))
 {
     const float d = simd_f16(block->d);
 
@@ -46,7 +46,7 @@ INLINE void q1_0_g32_kernel(const struct dequant_q1_0_g32 *block, float *out)
         put_16_of_1_bit(out + 16 * i, block->qs + 2 * i, d);
 }
 
-INLINE void pq2_0_kernel(const struct dequant_pq2_0 *block, float *out)
+SIMD_DECODER(pq2_0, DEQUANT_PRISM_BLOCK, true)
 {
     const float d = simd_f16(block->d);
 
@@ -54,7 +54,7 @@ INLINE void pq2_0_kernel(const struct dequant_pq2_0 *block, float *out)
     put_64_of_2_bits(out + 64, simd_load(block->qs + 16), d);
 }
 
-INLINE void q4_0_kernel(const struct dequant_q4_0 *block, float *out)
+SIMD_DECODER(q4_0, DEQUANT_BLOCK, true)
 {
     const float d = simd_f16(block->d);
     const simd_bytes q = simd_load(block->qs), eight = simd_all(8);
@@ -63,7 +63,7 @@ INLINE void q4_0_kernel(const struct dequant_q4_0 *block, float *out)
     simd_put(out + 16, simd_high_nibbles(q) - eight, d);
 }
 
-INLINE void q4_1_kernel(const struct dequant_q4_1 *block, float *out)
+SIMD_DECODER(q4_1, DEQUANT_BLOCK, simd_is_finite(block->d) && simd_is_finite(block->m))
 {
     const float d = simd_f16(block->d), m = simd_f16(block->m);
     const simd_bytes q = simd_load(block->qs);
@@ -78,7 +78,7 @@ INLINE simd_bytes fifth_bits(const uint8_t bits[2])
     return simd_keep_where(simd_all(16), simd_u16(bits));
 }
 
-INLINE void q5_0_kernel(const struct dequant_q5_0 *block, float *out)
+SIMD_DECODER(q5_0, DEQUANT_BLOCK, true)
 {
     const float d = simd_f16(block->d);
     const simd_bytes q = simd_load(block->qs), sixteen = simd_all(16);
@@ -89,7 +89,7 @@ INLINE void q5_0_kernel(const struct dequant_q5_0 *block, float *out)
     simd_put(out + 16, high - sixteen, d);
 }
 
-INLINE void q5_1_kernel(const struct dequant_q5_1 *block, float *out)
+SIMD_DECODER(q5_1, DEQUANT_BLOCK, simd_is_finite(block->d) && simd_is_finite(block->m))
 {
     const float d = simd_f16(block->d), m = simd_f16(block->m);
     const simd_bytes q = simd_load(block->qs);
@@ -98,7 +98,7 @@ INLINE void q5_1_kernel(const struct dequant_q5_1 *block, float *out)
     simd_put_plus(out + 16, simd_high_nibbles(q) | fifth_bits(block->qh + 2), d, m);
 }
 
-INLINE void q8_0_kernel(const struct dequant_q8_0 *block, float *out)
+SIMD_DECODER(q8_0, DEQUANT_BLOCK, true)
 {
     const float d = simd_f16(block->d);
 
@@ -106,7 +106,7 @@ INLINE void q8_0_kernel(const struct dequant_q8_0 *block, float *out)
     simd_put(out + 16, simd_load(block->qs + 16), d);
 }
 
-INLINE void q8_1_kernel(const struct dequant_q8_1 *block, float *out)
+SIMD_DECODER(q8_1, DEQUANT_BLOCK, true)
 {
     const float d = simd_f16(block->d);
 
@@ -141,7 +141,7 @@ INLINE void put_digits(float *out, size_t stride, simd_bytes fraction, float d)
     }
 }
 
-INLINE void tq1_0_kernel(const struct dequant_tq1_0 *block, float *out)
+SIMD_DECODER(tq1_0, DEQUANT_SUPERBLOCK, true)
 {
     const float d = simd_f16(block->d);
     const uint32_t tail = simd_u32(block->tail);
@@ -155,7 +155,7 @@ INLINE void tq1_0_kernel(const struct dequant_tq1_0 *block, float *out)
     simd_put(out + 240, first_digit(all), d);
 }
 
-INLINE void ptq1_0_kernel(const struct dequant_ptq1_0 *block, float *out)
+SIMD_DECODER(ptq1_0, DEQUANT_PRISM_BLOCK, true)
 {
     const float d = simd_f16(block->d);
     const uint32_t narrow_0 = simd_u32(block->narrow), narrow_1 = simd_u32(block->narrow + 4);
@@ -186,18 +186,17 @@ INLINE void put_tq2_0(float *out, const uint8_t *qs, float d)
     }
 }
 
-INLINE void tq2_0_kernel(const struct dequant_tq2_0 *block, float *out)
+SIMD_DECODER(tq2_0, DEQUANT_SUPERBLOCK, true)
 {
     put_tq2_0(out, block->qs, simd_f16(block->d));
 }
 
-INLINE void row_iq2_tn_kernel(const struct dequant_row_iq2_tn *block, struct dequant_row row,
-                              float *out)
+SIMD_DECODER(row_iq2_tn, DEQUANT_SUPERBLOCK, true)
 {
     put_tq2_0(out, block->qs, dequant_f32_row_scale(row));
 }
 
-INLINE void mxfp4_kernel(const struct dequant_mxfp4 *block, float *out)
+SIMD_DECODER(mxfp4, DEQUANT_BLOCK, true)
 {
     const float d = dequant_half_e8m0_to_f32(block->e);
     const simd_bytes table = simd_load(dequant_doubled_e2m1), q = simd_load(block->qs);
@@ -206,7 +205,7 @@ INLINE void mxfp4_kernel(const struct dequant_mxfp4 *block, float *out)
     simd_put(out + 16, simd_look_up(table, simd_high_nibbles(q)), d);
 }
 
-INLINE void nvfp4_kernel(const struct dequant_nvfp4 *block, float *out)
+SIMD_DECODER(nvfp4, DEQUANT_NVFP4_BLOCK, true)
 {
     const simd_bytes table = simd_load(dequant_doubled_e2m1);
 
@@ -221,20 +220,3 @@ INLINE void nvfp4_kernel(const struct dequant_nvfp4 *block, float *out)
                  dequant_half_ue4m3_to_f32(block->scales[s + 1]));
     }
 }
-
-SIMD_DEFINE(q1_0, DEQUANT_Q1_0_BLOCK, simd_is_finite(block->d))
-SIMD_DEFINE(q2_0, DEQUANT_Q2_0_BLOCK, true)
-SIMD_DEFINE(q1_0_g32, DEQUANT_BLOCK, simd_is_finite(block->d))
-SIMD_DEFINE(pq2_0, DEQUANT_PRISM_BLOCK, true)
-SIMD_DEFINE(ptq1_0, DEQUANT_PRISM_BLOCK, true)
-SIMD_DEFINE(q4_0, DEQUANT_BLOCK, true)
-SIMD_DEFINE(q4_1, DEQUANT_BLOCK, simd_is_finite(block->d) && simd_is_finite(block->m))
-SIMD_DEFINE(q5_0, DEQUANT_BLOCK, true)
-SIMD_DEFINE(q5_1, DEQUANT_BLOCK, simd_is_finite(block->d) && simd_is_finite(block->m))
-SIMD_DEFINE(q8_0, DEQUANT_BLOCK, true)
-SIMD_DEFINE(q8_1, DEQUANT_BLOCK, true)
-SIMD_DEFINE(tq1_0, DEQUANT_SUPERBLOCK, true)
-SIMD_DEFINE(tq2_0, DEQUANT_SUPERBLOCK, true)
-SIMD_DEFINE_ROWS(row_iq2_tn, DEQUANT_SUPERBLOCK)
-SIMD_DEFINE(mxfp4, DEQUANT_BLOCK, true)
-SIMD_DEFINE(nvfp4, DEQUANT_NVFP4_BLOCK, true)

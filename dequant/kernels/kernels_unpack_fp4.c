@@ -26,8 +26,7 @@ INLINE simd_floats half_e8m0(words e)
                     words_as_floats(words_left(words_add(rest, bias), 23)));
 }
 
-INLINE void mxfp4(const void *rows, size_t row_bytes, const struct sink_kind *kind,
-                  struct sink *sink)
+SINK_UNPACKER(mxfp4, 8, 32)
 {
     for (size_t b = 0; b < sink->n_stages; b++) {
         const uint8_t *block = (const uint8_t *)rows + b * sizeof(struct dequant_mxfp4);
@@ -57,8 +56,7 @@ INLINE simd_floats half_ue4m3(words scale)
     return simd_mul(words_f16(words_left(number, 7)), simd_all_floats(0x1p7F));
 }
 
-INLINE void nvfp4(const void *rows, size_t row_bytes, const struct sink_kind *kind,
-                  struct sink *sink)
+SINK_UNPACKER(nvfp4, DEQUANT_PANEL_ELEMENTS / DEQUANT_NVFP4_BLOCK, 64)
 {
     enum { N_SCALES = DEQUANT_NVFP4_BLOCK / 16 };
 
@@ -84,6 +82,3 @@ INLINE void nvfp4(const void *rows, size_t row_bytes, const struct sink_kind *ki
         sink_end_stage(kind, sink);
     }
 }
-
-SINK_DEFINE_UNPACKER(mxfp4, 8, 32)
-SINK_DEFINE_UNPACKER(nvfp4, DEQUANT_PANEL_ELEMENTS / DEQUANT_NVFP4_BLOCK, 64)

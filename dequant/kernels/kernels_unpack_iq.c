@@ -77,8 +77,7 @@ INLINE void put_iq2(const struct sink_kind *kind, struct sink *sink, size_t step
     sink_put(kind, sink, step + 1, words_signed(entries[1], signs, 2 * index + 1, ZERO_IQ2));
 }
 
-INLINE void iq2_xxs(const void *rows, size_t row_bytes, const struct sink_kind *kind,
-                    struct sink *sink)
+SINK_UNPACKER(iq2_xxs, 1, 64)
 {
     const uint8_t *groups = (const uint8_t *)rows + offsetof(struct dequant_iq2_xxs, groups);
 
@@ -101,8 +100,7 @@ INLINE void iq2_xxs(const void *rows, size_t row_bytes, const struct sink_kind *
     }
 }
 
-INLINE void iq2_xs(const void *rows, size_t row_bytes, const struct sink_kind *kind,
-                   struct sink *sink)
+SINK_UNPACKER(iq2_xs, 1, 64)
 {
     const uint8_t *bytes = rows;
     const words nine = words_all(511);
@@ -128,8 +126,7 @@ INLINE void iq2_xs(const void *rows, size_t row_bytes, const struct sink_kind *k
     }
 }
 
-INLINE void iq2_s(const void *rows, size_t row_bytes, const struct sink_kind *kind,
-                  struct sink *sink)
+SINK_UNPACKER(iq2_s, 1, 64)
 {
     const uint8_t *bytes = rows;
     words qs[8], signs[8], rest[4];
@@ -157,8 +154,7 @@ INLINE void iq2_s(const void *rows, size_t row_bytes, const struct sink_kind *ki
     }
 }
 
-INLINE void iq3_xxs(const void *rows, size_t row_bytes, const struct sink_kind *kind,
-                    struct sink *sink)
+SINK_UNPACKER(iq3_xxs, 1, 64)
 {
     const uint8_t *bytes = rows;
     words signs[8];
@@ -187,8 +183,7 @@ INLINE void iq3_xxs(const void *rows, size_t row_bytes, const struct sink_kind *
     }
 }
 
-INLINE void iq3_s(const void *rows, size_t row_bytes, const struct sink_kind *kind,
-                  struct sink *sink)
+SINK_UNPACKER(iq3_s, 1, 64)
 {
     const uint8_t *bytes = rows;
     words rest[12]; /* 8 bytes of qh, 32 of signs, 4 of scales */
@@ -241,8 +236,7 @@ INLINE void put_iq1(const struct sink_kind *kind, struct sink *sink, size_t step
     }
 }
 
-INLINE void iq1_s(const void *rows, size_t row_bytes, const struct sink_kind *kind,
-                  struct sink *sink)
+SINK_UNPACKER(iq1_s, 1, 64)
 {
     const uint8_t *bytes = rows;
     words qs[8], qh[4];
@@ -285,8 +279,7 @@ INLINE void put_three_bit_scales(struct dequant_panel *panel, size_t first_group
     put_scales_of_zero(panel, first_group + 2, scales[2], scales[3], ZERO_IQ1);
 }
 
-INLINE void iq1_m(const void *rows, size_t row_bytes, const struct sink_kind *kind,
-                  struct sink *sink)
+SINK_UNPACKER(iq1_m, 1, 64)
 {
     const uint8_t *bytes = rows;
     words qs[8], qh[4], v[4];
@@ -314,11 +307,3 @@ INLINE void iq1_m(const void *rows, size_t row_bytes, const struct sink_kind *ki
         sink_end_stage(kind, sink);
     }
 }
-
-SINK_DEFINE_UNPACKER(iq2_xxs, 1, 64)
-SINK_DEFINE_UNPACKER(iq2_xs, 1, 64)
-SINK_DEFINE_UNPACKER(iq2_s, 1, 64)
-SINK_DEFINE_UNPACKER(iq3_xxs, 1, 64)
-SINK_DEFINE_UNPACKER(iq3_s, 1, 64)
-SINK_DEFINE_UNPACKER(iq1_s, 1, 64)
-SINK_DEFINE_UNPACKER(iq1_m, 1, 64)

@@ -22,8 +22,7 @@ INLINE void put_values(const struct sink_kind *kind, struct sink *sink, size_t f
     }
 }
 
-INLINE void iq4_nl(const void *rows, size_t row_bytes, const struct sink_kind *kind,
-                   struct sink *sink)
+SINK_UNPACKER(iq4_nl, DEQUANT_PANEL_ELEMENTS / DEQUANT_BLOCK, 32)
 {
     const uint8_t *block = rows;
 
@@ -38,8 +37,7 @@ INLINE void iq4_nl(const void *rows, size_t row_bytes, const struct sink_kind *k
     }
 }
 
-INLINE void iq4_xs(const void *rows, size_t row_bytes, const struct sink_kind *kind,
-                   struct sink *sink)
+SINK_UNPACKER(iq4_xs, 1, 64)
 {
     const uint8_t *qs = (const uint8_t *)rows + offsetof(struct dequant_iq4_xs, qs);
     const words three = words_all(0x30), offset = words_all((uint32_t)-32);
@@ -65,6 +63,3 @@ INLINE void iq4_xs(const void *rows, size_t row_bytes, const struct sink_kind *k
         sink_end_stage(kind, sink);
     }
 }
-
-SINK_DEFINE_UNPACKER(iq4_nl, DEQUANT_PANEL_ELEMENTS / DEQUANT_BLOCK, 32)
-SINK_DEFINE_UNPACKER(iq4_xs, 1, 64)

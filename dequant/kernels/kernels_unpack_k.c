@@ -24,8 +24,7 @@ INLINE void put_k_scales(const void *rows, size_t row_bytes, struct dequant_pane
     put_four_mins(panel, 4, words_or(words_and(words_right(head[3], 4), four), high_mins));
 }
 
-INLINE void q4_k(const void *rows, size_t row_bytes, const struct sink_kind *kind,
-                 struct sink *sink)
+SINK_UNPACKER(q4_k, 1, 64)
 {
     const uint8_t *qs = (const uint8_t *)rows + offsetof(struct dequant_q4_k, qs);
     const words four = words_all(0x0f0f0f0f);
@@ -48,8 +47,7 @@ INLINE void q4_k(const void *rows, size_t row_bytes, const struct sink_kind *kin
     }
 }
 
-INLINE void q5_k(const void *rows, size_t row_bytes, const struct sink_kind *kind,
-                 struct sink *sink)
+SINK_UNPACKER(q5_k, 1, 64)
 {
     const uint8_t *qs = (const uint8_t *)rows + offsetof(struct dequant_q5_k, qs);
     const uint8_t *qh = (const uint8_t *)rows + offsetof(struct dequant_q5_k, qh);
@@ -83,8 +81,7 @@ INLINE void q5_k(const void *rows, size_t row_bytes, const struct sink_kind *kin
     }
 }
 
-INLINE void q6_k(const void *rows, size_t row_bytes, const struct sink_kind *kind,
-                 struct sink *sink)
+SINK_UNPACKER(q6_k, 1, 128)
 {
     const uint8_t *block = rows;
     const words four = words_all(0x0f0f0f0f), two = words_all(0x30303030);
@@ -135,7 +132,3 @@ INLINE void q6_k(const void *rows, size_t row_bytes, const struct sink_kind *kin
         sink_end_stage(kind, sink);
     }
 }
-
-SINK_DEFINE_UNPACKER(q4_k, 1, 64)
-SINK_DEFINE_UNPACKER(q5_k, 1, 64)
-SINK_DEFINE_UNPACKER(q6_k, 1, 128)

@@ -3,8 +3,7 @@
 #include "dequant/kernels/panel_sink.h"
 #include "dequant/kernels/words_panel.h"
 
-INLINE void q2_k(const void *rows, size_t row_bytes, const struct sink_kind *kind,
-                 struct sink *sink)
+SINK_UNPACKER(q2_k, 1, 128)
 {
     const uint8_t *bytes = rows;
     const words two = words_all(0x03030303), four = words_all(0x0f0f0f0f);
@@ -50,8 +49,7 @@ INLINE void put_q3_k_scales(const uint8_t *bytes, size_t row_bytes, struct dequa
                            words_sub(words_byte(scales[i / 4], i % 4 + 1), bias), 4);
 }
 
-INLINE void q3_k(const void *rows, size_t row_bytes, const struct sink_kind *kind,
-                 struct sink *sink)
+SINK_UNPACKER(q3_k, 1, 128)
 {
     const uint8_t *bytes = rows;
     const words two = words_all(0x03030303), third = words_all(0x04040404);
@@ -82,6 +80,3 @@ INLINE void q3_k(const void *rows, size_t row_bytes, const struct sink_kind *kin
         sink_end_stage(kind, sink);
     }
 }
-
-SINK_DEFINE_UNPACKER(q2_k, 1, 128)
-SINK_DEFINE_UNPACKER(q3_k, 1, 128)

@@ -55,8 +55,7 @@ INLINE void put_blocks(const struct sink_kind *kind, struct sink *sink, const vo
 }
 
 #define DEFINE_NIBBLES(type, fifth)                                                                \
-    INLINE void type(const void *rows, size_t row_bytes, const struct sink_kind *kind,             \
-                     struct sink *sink)                                                            \
+    SINK_UNPACKER(type, BLOCKS, 32)                                                                \
     {                                                                                              \
         put_blocks(kind, sink, rows, row_bytes, sizeof(struct dequant_##type), fifth);             \
     }
@@ -65,8 +64,7 @@ DEFINE_NIBBLES(q4_1, 0)
 DEFINE_NIBBLES(q5_0, offsetof(struct dequant_q5_0, qh))
 DEFINE_NIBBLES(q5_1, offsetof(struct dequant_q5_1, qh))
 
-INLINE void q8_0(const void *rows, size_t row_bytes, const struct sink_kind *kind,
-                 struct sink *sink)
+SINK_UNPACKER(q8_0, BLOCKS, 32)
 {
     const words shift = words_all(0x80808080);
     const uint8_t *block = rows;
@@ -86,9 +84,3 @@ INLINE void q8_0(const void *rows, size_t row_bytes, const struct sink_kind *kin
         sink_end_stage(kind, sink);
     }
 }
-
-SINK_DEFINE_UNPACKER(q4_0, BLOCKS, 32)
-SINK_DEFINE_UNPACKER(q4_1, BLOCKS, 32)
-SINK_DEFINE_UNPACKER(q5_0, BLOCKS, 32)
-SINK_DEFINE_UNPACKER(q5_1, BLOCKS, 32)
-SINK_DEFINE_UNPACKER(q8_0, BLOCKS, 32)

@@ -17,8 +17,7 @@ INLINE void put_ternary_scales(struct dequant_panel *panel, words d)
         words_store(panel->mins[g / 2][0], ones);
 }
 
-INLINE void tq2_0(const void *rows, size_t row_bytes, const struct sink_kind *kind,
-                  struct sink *sink)
+SINK_UNPACKER(tq2_0, 1, 128)
 {
     const uint8_t *bytes = rows;
     const words two = words_all(0x03030303);
@@ -59,8 +58,7 @@ INLINE void put_digits(const struct sink_kind *kind, struct sink *sink, size_t f
     }
 }
 
-INLINE void tq1_0(const void *rows, size_t row_bytes, const struct sink_kind *kind,
-                  struct sink *sink)
+SINK_UNPACKER(tq1_0, 1, 256)
 {
     const uint8_t *bytes = rows;
     words v[4];
@@ -88,8 +86,7 @@ INLINE void put_spans(struct dequant_panel *panel, size_t first, size_t n, words
         simd_store(panel->d[i], words_f16(d));
 }
 
-INLINE void q1_0(const void *rows, size_t row_bytes, const struct sink_kind *kind,
-                 struct sink *sink)
+SINK_UNPACKER(q1_0, 2, 128)
 {
     const words ones = words_all(0x01010101), all = words_all(0xffffffff);
 
@@ -113,8 +110,7 @@ INLINE void q1_0(const void *rows, size_t row_bytes, const struct sink_kind *kin
     }
 }
 
-INLINE void q2_0(const void *rows, size_t row_bytes, const struct sink_kind *kind,
-                 struct sink *sink)
+SINK_UNPACKER(q2_0, 4, 64)
 {
     for (size_t b = 0; b < sink->n_stages; b++) {
         const uint8_t *block = (const uint8_t *)rows + b * sizeof(struct dequant_q2_0);
@@ -134,8 +130,3 @@ INLINE void q2_0(const void *rows, size_t row_bytes, const struct sink_kind *kin
         sink_end_stage(kind, sink);
     }
 }
-
-SINK_DEFINE_UNPACKER(q1_0, 2, 128)
-SINK_DEFINE_UNPACKER(q2_0, 4, 64)
-SINK_DEFINE_UNPACKER(tq1_0, 1, 256)
-SINK_DEFINE_UNPACKER(tq2_0, 1, 128)

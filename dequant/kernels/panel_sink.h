@@ -192,10 +192,12 @@ INLINE void sink_end(const struct sink_kind *kind, struct sink *sink)
 }
 
 /*
- * Defines the unpacker of a type and its product with a column from the static function TYPE, which
- * puts n_blocks blocks of each row, all elements of a panel, into a sink.
+ * Begins the function that puts n_blocks blocks of each row, all elements of a panel, into a sink,
+ * and defines the unpacker of the type and its product with a column by it.
  */
-#define SINK_DEFINE_UNPACKER(type, n_blocks, stage)                                                \
+#define SINK_UNPACKER(type, n_blocks, stage)                                                       \
+    SINK_UNPACKER_HEAD(type);                                                                      \
+                                                                                                   \
     void SIMD_NAME(unpack_##type)(const void *rows, size_t row_bytes, struct dequant_panel *panel) \
     {                                                                                              \
         static const struct sink_kind kind = {DEQUANT_FORM_##type, stage, 0, false};               \
@@ -230,4 +232,10 @@ INLINE void sink_end(const struct sink_kind *kind, struct sink *sink)
         }                                                                                          \
         for (size_t i = 0; i < FLOAT_PARTS; i++)                                                   \
             float_store(sums + FLOAT_WIDTH * i, sink.totals[i]);                                   \
-    }
+    }                                                                                              \
+                                                                                                   \
+    SINK_UNPACKER_HEAD(type)
+
+#define SINK_UNPACKER_HEAD(type)                                                                   \
+    INLINE void type(const void *rows, size_t row_bytes, const struct sink_kind *kind,             \
+                     struct sink *sink)

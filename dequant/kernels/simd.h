@@ -41,21 +41,17 @@ INLINE bool simd_is_finite(uint16_t half)
 }
 
 /*
- * Defines the kernel of a type as a loop over the static function TYPE_kernel, which decodes one
- * struct dequant_LAYOUT, `block`. Blocks for which `is_regular` is false go to the scalar set, so
- * that all sets give the same NaNs.
+ * Begins the decoder of one `block`, a struct dequant_LAYOUT, to `out`, and defines the kernel of
+ * the type as a loop over it. Blocks for which `is_regular` is false go to the scalar set, so that
+ * all sets give the same NaNs.
  *
  * Pass true if a value is one product. If it is a sum or made by flipping signs, pass
  * simd_is_finite() of its scales, `block->d` for instance: with NaN and infinity, the order of
  * operands and the place of a sign would show in the result.
  */
-#if defined(__AVX2__)
-#define SIMD_TAKES(is_regular) __builtin_expect(is_regular, 1)
-#else
-#define SIMD_TAKES(is_regular) ((is_regular) || true)
-#endif
-
-#define SIMD_DEFINE_LAYOUT(type, layout, elements, is_regular)                                     \
+#define SIMD_DECODER_OF(type, layout, elements, is_regular)                                        \
+    SIMD_DECODER_HEAD(type, layout);                                                               \
+                                                                                                   \
     void SIMD_NAME(type)(const void *restrict blocks, float *restrict out, size_t n_blocks,        \
                          struct dequant_row row)                                                   \
     {                                                                                              \
@@ -63,28 +59,26 @@ INLINE bool simd_is_finite(uint16_t half)
                                                                                                    \
         for (size_t i = 0; i < n_blocks; i++, block++, out += (elements)) {                        \
             if (SIMD_TAKES(is_regular))                                                            \
-                type##_kernel(block, out);                                                         \
+                type##_kernel(block, row, out);                                                    \
             else                                                                                   \
                 dequant_scalar_##type(block, out, 1, row);                                         \
         }                                                                                          \
-    }
+    }                                                                                              \
+                                                                                                   \
+    SIMD_DECODER_HEAD(type, layout)
+
+#define SIMD_DECODER_HEAD(type, layout)                                                            \
+    INLINE void type##_kernel(const struct dequant_##layout *block,                                \
+                              struct dequant_row row __attribute__((unused)), float *out)
 
 /* For a type whose layout has the same name. */
-#define SIMD_DEFINE(type, elements, is_regular) SIMD_DEFINE_LAYOUT(type, type, elements, is_regular)
+#define SIMD_DECODER(type, elements, is_regular) SIMD_DECODER_OF(type, type, elements, is_regular)
 
-/*
- * The same for a type with row headers or interleaved rows: TYPE_kernel gets the row as well. It
- * has no `is_regular`, because the values of all these types are one product so far.
- */
-#define SIMD_DEFINE_ROWS(type, elements)                                                           \
-    void SIMD_NAME(type)(const void *restrict blocks, float *restrict out, size_t n_blocks,        \
-                         struct dequant_row row)                                                   \
-    {                                                                                              \
-        const struct dequant_##type *block = blocks;                                               \
-                                                                                                   \
-        for (size_t i = 0; i < n_blocks; i++)                                                      \
-            type##_kernel(&block[i], row, out + i * (elements));                                   \
-    }
+#if defined(__AVX2__)
+#define SIMD_TAKES(is_regular) __builtin_expect(is_regular, 1)
+#else
+#define SIMD_TAKES(is_regular) ((is_regular) || true)
+#endif
 
 INLINE uint16_t simd_u16(const void *from)
 {
