@@ -1,12 +1,88 @@
 #include "fs/command/edit_options.h"
 
 #include "fs/command/command_line.h"
-#include "fs/command/edit_file.h"
 #include "fs/command/options.h"
 #include "fs/command/terminal.h"
 #include "gguf/support/shard_names.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
+
+/* Larger than any metadata that a program would read back. */
+#define MAX_FILE_BYTES ((size_t)1 << 30)
+
+int fs_file_read(const char *path, bool is_stdin, struct gguf_buffer *text,
+                 struct gguf_report *report)
+{
+    FILE *file = is_stdin ? stdin : fopen(path, "re");
+    int result = file ? 0 : -errno;
+    char bytes[16384];
+
+    while (result == 0) {
+        const size_t n_bytes = fread(bytes, 1, sizeof bytes, file);
+
+        if (ferror(file))
+            result = -errno;
+        else if (n_bytes == 0)
+            break;
+        else if (text->length > MAX_FILE_BYTES - n_bytes)
+            result = -EFBIG;
+        else
+            result = gguf_buffer_add(text, bytes, n_bytes);
+    }
+    if (file && !is_stdin)
+        fclose(file);
+    return result < 0
+               ? gguf_error(report, GGUF_RULE_EDIT, result, GGUF_NO_PLACE, "%s: %s",
+                            gguf_quote(gguf_string_of(is_stdin ? "standard input" : path)).text,
+                            strerror(-result))
+               : 0;
+}
+
+/* Add the edits in a JSON file. */
+static int read_edits(const char *path, struct gguf_edits *edits, struct gguf_report *report)
+{
+    const struct gguf_quoted name = gguf_quote(gguf_string_of(path));
+    struct gguf_buffer text = {0};
+    int result = fs_file_read(path, false, &text, report);
+
+    if (result == 0 && text.length == 0)
+        result = gguf_error(report, GGUF_RULE_EDIT, -EINVAL, GGUF_NO_PLACE, "%s: it is empty",
+                            name.text);
+    if (result == 0)
+        result = gguf_edits_add_json(edits, text.bytes, text.length, name.text, report);
+    gguf_buffer_free(&text);
+    return result;
+}
+
+/*
+ * Add an edit in which a VALUE "@FILE" means the contents of FILE, and "@@" at its start means "@".
+ */
+static int set_with_file(const char *text, struct gguf_edits *edits, struct gguf_report *report)
+{
+    struct gguf_string type;
+    const char *value = gguf_edit_find_value(text, &type);
+    struct gguf_buffer edit = {0};
+    int result;
+
+    if (!value || *value != '@')
+        return gguf_edits_set(edits, text, report);
+    result = gguf_buffer_add(&edit, text, (size_t)(value - text));
+    if (result < 0)
+        gguf_system_error(report, result, GGUF_NO_PLACE);
+    else if (value[1] == '@')
+        result = gguf_buffer_add_string(&edit, value + 1);
+    else
+        result = fs_file_read(value + 1, false, &edit, report);
+    if (result == 0 && strlen(edit.bytes) != edit.length)
+        result = gguf_error(report, GGUF_RULE_EDIT, -EINVAL, GGUF_NO_PLACE,
+                            "%s: it holds a NUL byte", gguf_quote(gguf_string_of(value + 1)).text);
+    if (result == 0)
+        result = gguf_edits_set(edits, edit.bytes, report);
+    gguf_buffer_free(&edit);
+    return result;
+}
 
 int fs_take_edit(void *target, const struct gguf_option_use *use)
 {
@@ -17,15 +93,15 @@ int fs_take_edit(void *target, const struct gguf_option_use *use)
     int result;
 
     if (strcmp(name, "set") == 0)
-        result = name > option ? fs_edit_set(use->value, edits, &report)
+        result = name > option ? set_with_file(use->value, edits, &report)
                                : gguf_edits_set(edits, use->value, &report);
     else if (strcmp(name, "unset") == 0)
         result = gguf_edits_unset(edits, use->value, &report);
     else if (strcmp(name, "edits") == 0)
-        result = fs_edit_file_read(use->value, edits, &report);
+        result = read_edits(use->value, edits, &report);
     else if (*use->value != '@' || strcmp(name, "experts") != 0)
         result = gguf_surgery_add(&edits->surgery, option, use->value, &report);
-    else if ((result = fs_file_read(use->value + 1, &text, &report)) == 0)
+    else if ((result = fs_file_read(use->value + 1, false, &text, &report)) == 0)
         result = gguf_surgery_add(&edits->surgery, option, text.bytes ? text.bytes : use->value,
                                   &report);
     gguf_buffer_free(&text);

@@ -1,7 +1,16 @@
 /* Handlers of the options that edit a model and divide it; see command_line.h. */
 #pragma once
 
+#include "gguf/report.h"
+#include "gguf/support/arrays.h"
 #include "gguf/support/option_rows.h"
+
+/*
+ * Append the bytes of a file, or of standard input, to `text`, which the caller frees in every
+ * case. Returns 0, or a negative errno with the reason in `report`.
+ */
+int fs_file_read(const char *path, bool is_stdin, struct gguf_buffer *text,
+                 struct gguf_report *report);
 
 /* --set, --unset, --edits, the same without dashes, and the options of gguf_surgery_add(). */
 int fs_take_edit(void *options, const struct gguf_option_use *use);

@@ -1,6 +1,6 @@
 #include "fs/command/commands.h"
 
-#include "fs/command/edit_file.h"
+#include "fs/command/edit_options.h"
 #include "fs/command/model_input.h"
 #include "fs/command/terminal.h"
 #include "fs/tree/prompts.h"
@@ -162,12 +162,8 @@ static int render_model(const struct fs_options *options, struct fs_input *input
 static int read_json(const char *option, const char *path, struct gguf_buffer *text)
 {
     struct gguf_report report = {0};
-    int code = 0;
+    int code = path ? fs_file_read(path, strcmp(path, "-") == 0, text, &report) : 0;
 
-    if (path && strcmp(path, "-") == 0)
-        code = fs_stream_read(stdin, "standard input", text, &report);
-    else if (path)
-        code = fs_file_read(path, text, &report);
     if (path && code == 0 && text->length == 0)
         code = gguf_error(&report, GGUF_RULE_EDIT, -EINVAL, GGUF_NO_PLACE,
                           "\"%s\": it is empty; give a list in JSON", path);

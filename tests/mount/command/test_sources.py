@@ -30,7 +30,6 @@ COVERED_BY = {
     "fs/command/completion.c": "test_options/test_values",
     "fs/command/copy_file.c": "test_no_mount/test_interrupts",
     "fs/command/diff.c": "test_diff",
-    "fs/command/edit_file.c": "test_model_gguf",
     "fs/command/edit_options.c": "test_surgery",
     "fs/command/extract.c": "test_no_mount/test_whole_trees",
     "fs/command/finding_output.c": "test_check/test_text_and_json",
