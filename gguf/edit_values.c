@@ -1,5 +1,7 @@
 #include "gguf/edit_values.h"
 
+#include "gguf/support/arrays.h"
+
 #include <cJSON.h>
 #include <ctype.h>
 #include <errno.h>
@@ -28,7 +30,8 @@ static const struct {
 };
 
 struct job {
-    struct gguf_edit_value *out;
+    struct gguf_value value;
+    struct gguf_buffer data; /* of a string or array, as in a GGUF file */
     struct gguf_string key;
     struct gguf_report *report;
 };
@@ -36,11 +39,6 @@ struct job {
 #define REFUSE(job, format, ...)                                                                   \
     gguf_error((job)->report, GGUF_RULE_EDIT, -EINVAL, gguf_at_key((job)->key, GGUF_NO_OFFSET),    \
                format, __VA_ARGS__)
-
-static struct gguf_quoted quote(const char *text)
-{
-    return gguf_quote((struct gguf_string){text, strlen(text)});
-}
 
 /* ---- types ---- */
 
@@ -91,6 +89,11 @@ struct gguf_edit_type_name gguf_edit_type_name(struct gguf_edit_type type)
     return name;
 }
 
+static bool is_number(enum gguf_value_type type)
+{
+    return type != GGUF_BOOL && type != GGUF_STRING;
+}
+
 /* ---- scalars ---- */
 
 static int parse_integer(const struct job *job, const char *text, struct gguf_value *value)
@@ -107,11 +110,12 @@ static int parse_integer(const struct job *job, const char *text, struct gguf_va
     errno = 0;
     number = strtoull(digits, &end, 10);
     if (!isdigit((unsigned char)*digits) || *end != '\0')
-        return REFUSE(job, "%s is not an integer, and the type is %s", quote(text).text,
-                      types[value->type].name);
+        return REFUSE(job, "%s is not an integer, and the type is %s",
+                      gguf_quote(gguf_string_of(text)).text, types[value->type].name);
     if (errno != 0 || number > limit)
         return REFUSE(job, "%s is outside the range of %s, %" PRId64 " to %" PRIu64,
-                      quote(text).text, types[value->type].name, least, types[value->type].most);
+                      gguf_quote(gguf_string_of(text)).text, types[value->type].name, least,
+                      types[value->type].most);
     value->u64 = is_negative ? -number : number;
     return 0;
 }
@@ -130,10 +134,10 @@ static int parse_float(const struct job *job, const char *text, struct gguf_valu
         is_infinite = isinf(value->f64);
     }
     if (end == text || *end != '\0' || isspace((unsigned char)*text))
-        return REFUSE(job, "%s is not a number, and the type is %s", quote(text).text,
-                      types[value->type].name);
+        return REFUSE(job, "%s is not a number, and the type is %s",
+                      gguf_quote(gguf_string_of(text)).text, types[value->type].name);
     if (is_infinite && errno == ERANGE) /* not for "inf" */
-        return REFUSE(job, "%s is outside the range of %s", quote(text).text,
+        return REFUSE(job, "%s is outside the range of %s", gguf_quote(gguf_string_of(text)).text,
                       types[value->type].name);
     return 0;
 }
@@ -143,7 +147,8 @@ static int parse_scalar(const struct job *job, const char *text, struct gguf_val
     switch (value->type) {
     case GGUF_BOOL:
         if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
-            return REFUSE(job, "%s is neither true nor false", quote(text).text);
+            return REFUSE(job, "%s is neither true nor false",
+                          gguf_quote(gguf_string_of(text)).text);
         value->boolean = *text == 't';
         return 0;
     case GGUF_FLOAT32:
@@ -182,7 +187,7 @@ static int scalar_from_json(const struct job *job, const cJSON *json, struct ggu
 
 static int put(struct job *job, const void *bytes, size_t n_bytes)
 {
-    const int result = gguf_buffer_add(&job->out->data, bytes, n_bytes);
+    const int result = gguf_buffer_add(&job->data, bytes, n_bytes);
 
     return result < 0 ? gguf_system_error(job->report, result, GGUF_NO_PLACE) : 0;
 }
@@ -205,58 +210,38 @@ static int put_head(struct job *job, enum gguf_value_type type, uint64_t n_eleme
 
 /* ---- arrays ---- */
 
-/* The kinds of elements in an array, at any depth. */
-struct contents {
-    bool has_strings, has_bools, has_integers, has_fractions, has_others;
-    double least, most; /* of integers */
-};
-
-static void look_at(const cJSON *array, struct contents *contents)
+/*
+ * Find the type of the elements of an array, at any depth, as gguf-py does: i32 for integers if
+ * they fit, f32 for numbers with a fraction. *type is that of earlier ones, or
+ * GGUF_N_VALUE_TYPES.
+ */
+static int imply_type(const struct job *job, const cJSON *array, enum gguf_value_type *type)
 {
     const cJSON *element;
+    int result = 0;
 
     cJSON_ArrayForEach(element, array)
     {
         const double number = element->valuedouble;
+        const enum gguf_value_type own = cJSON_IsString(element)                      ? GGUF_STRING
+                                         : cJSON_IsBool(element)                      ? GGUF_BOOL
+                                         : number != floor(number)                    ? GGUF_FLOAT32
+                                         : number >= INT32_MIN && number <= INT32_MAX ? GGUF_INT32
+                                                                                      : GGUF_INT64;
 
-        if (cJSON_IsArray(element)) {
-            look_at(element, contents);
-        } else if (!cJSON_IsNumber(element)) {
-            contents->has_strings |= cJSON_IsString(element);
-            contents->has_bools |= cJSON_IsBool(element);
-            contents->has_others |= !cJSON_IsString(element) && !cJSON_IsBool(element);
-        } else if (number != floor(number)) {
-            contents->has_fractions = true;
-        } else {
-            contents->has_integers = true;
-            contents->least = fmin(contents->least, number);
-            contents->most = fmax(contents->most, number);
-        }
+        if (cJSON_IsArray(element))
+            result = imply_type(job, element, type);
+        else if (cJSON_IsNull(element) || cJSON_IsObject(element))
+            result = REFUSE(job, "an array holds %s", "null or an object");
+        else if (*type == GGUF_N_VALUE_TYPES || *type == own)
+            *type = own;
+        else if (!is_number(*type) || !is_number(own))
+            result = REFUSE(job, "an array holds %s", "values of different kinds");
+        else
+            *type = *type == GGUF_FLOAT32 || own == GGUF_FLOAT32 ? GGUF_FLOAT32 : GGUF_INT64;
+        if (result < 0)
+            return result;
     }
-}
-
-/* As gguf-py does: i32 for integers if they fit, f32 for numbers with a fraction. */
-static int choose_type(const struct job *job, const cJSON *array, enum gguf_value_type *type)
-{
-    struct contents contents = {0};
-    int n_kinds;
-
-    look_at(array, &contents);
-    n_kinds = contents.has_strings + contents.has_bools +
-              (contents.has_integers || contents.has_fractions);
-    if (contents.has_others || n_kinds > 1)
-        return REFUSE(job, "an array holds %s",
-                      contents.has_others ? "null or an object" : "values of different kinds");
-    if (contents.has_strings)
-        *type = GGUF_STRING;
-    else if (contents.has_bools)
-        *type = GGUF_BOOL;
-    else if (contents.has_fractions)
-        *type = GGUF_FLOAT32;
-    else if (contents.least >= INT32_MIN && contents.most <= INT32_MAX)
-        *type = GGUF_INT32;
-    else
-        *type = GGUF_INT64;
     return 0;
 }
 
@@ -316,43 +301,66 @@ static int set_array(struct job *job, const cJSON *array, enum gguf_value_type t
     if (!cJSON_IsArray(array))
         return REFUSE(job, "the JSON is not %s", "an array");
     if (type == GGUF_N_VALUE_TYPES)
-        result = choose_type(job, array, &type);
+        result = imply_type(job, array, &type);
+    if (type == GGUF_N_VALUE_TYPES)
+        type = GGUF_INT32;
+    job->value.array = (struct gguf_array){.element_type = holds_arrays(array) ? GGUF_ARRAY : type,
+                                           .n_elements = (uint64_t)cJSON_GetArraySize(array),
+                                           .encoding = {.length_bytes = sizeof(uint64_t)}};
+    return result < 0 ? result : put_elements(job, array, type, 1);
+}
+
+static int set_array_text(struct job *job, const char *text, enum gguf_value_type type)
+{
+    char place[sizeof(struct gguf_quoted) + 8];
+    cJSON *array;
+    int result;
+
+    snprintf(place, sizeof place, "key %s", gguf_quote(job->key).text);
+    result = gguf_edit_parse_json(text, strlen(text), place, &array, job->report);
     if (result == 0)
-        result = put_elements(job, array, type, 1);
-    job->out->value.array =
-        (struct gguf_array){.element_type = holds_arrays(array) ? GGUF_ARRAY : type,
-                            .n_elements = (uint64_t)cJSON_GetArraySize(array),
-                            .encoding = {.length_bytes = sizeof(uint64_t)}};
+        result = set_array(job, array, type);
+    cJSON_Delete(array);
     return result;
 }
 
 /* ---- values ---- */
 
-int gguf_edit_value_make(struct gguf_edit_value *value, struct gguf_string key,
+static int set_value(struct job *job, const cJSON *json, bool is_text, enum gguf_value_type element)
+{
+    switch (job->value.type) {
+    case GGUF_STRING:
+        return cJSON_IsString(json) ? put(job, json->valuestring, strlen(json->valuestring))
+                                    : REFUSE(job, "the JSON is not %s", "a string");
+    case GGUF_ARRAY:
+        return is_text ? set_array_text(job, json->valuestring, element)
+                       : set_array(job, json, element);
+    default:
+        return is_text ? parse_scalar(job, json->valuestring, &job->value)
+                       : scalar_from_json(job, json, &job->value);
+    }
+}
+
+int gguf_edit_value_make(struct gguf_value *value, struct gguf_model *model, struct gguf_string key,
                          struct gguf_edit_type type, const struct cJSON *json, bool is_text,
                          struct gguf_report *report)
 {
-    struct job job = {.out = value, .key = key, .report = report};
-    char place[sizeof(struct gguf_quoted) + 8];
-    cJSON *array;
-    int result;
+    struct job job = {.value.type = type.type, .key = key, .report = report};
+    int result = set_value(&job, json, is_text, type.element);
+    void *data = result == 0 && model ? gguf_model_alloc(model, job.data.length) : NULL;
 
-    value->value.type = type.type;
-    if (type.type == GGUF_STRING)
-        return cJSON_IsString(json) ? put(&job, json->valuestring, strlen(json->valuestring))
-                                    : REFUSE(&job, "the JSON is not %s", "a string");
-    if (type.type != GGUF_ARRAY)
-        return is_text ? parse_scalar(&job, json->valuestring, &value->value)
-                       : scalar_from_json(&job, json, &value->value);
-    if (!is_text)
-        return set_array(&job, json, type.element);
-    snprintf(place, sizeof place, "key %s", gguf_quote(key).text);
-    result =
-        gguf_edit_parse_json(json->valuestring, strlen(json->valuestring), place, &array, report);
-    if (array)
-        result = set_array(&job, array, type.element);
-    cJSON_Delete(array);
-    return result;
+    if (data && job.data.length > 0)
+        memcpy(data, job.data.bytes, job.data.length);
+    if (job.value.type == GGUF_STRING)
+        job.value.string = (struct gguf_string){data, job.data.length};
+    if (job.value.type == GGUF_ARRAY) {
+        job.value.array.data = data;
+        job.value.array.size_bytes = job.data.length;
+    }
+    gguf_buffer_free(&job.data);
+    *value = job.value;
+    return result == 0 && model && !data ? gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE)
+                                         : result;
 }
 
 /* cJSON would end the string at a NUL. */
@@ -382,5 +390,5 @@ int gguf_edit_parse_json(const char *text, size_t length_bytes, const char *plac
         return 0;
     return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, gguf_at_part(place, GGUF_NO_OFFSET),
                       "not JSON from character %td on: %s", end - text + 1,
-                      *end ? quote(end).text : "it ends there");
+                      *end ? gguf_quote(gguf_string_of(end)).text : "it ends there");
 }

@@ -1,17 +1,9 @@
 /* The values of edits: text and JSON to the values of a model. */
 #pragma once
 
-#include "gguf/report.h"
-#include "gguf/support/arrays.h"
-#include "gguf/values.h"
+#include "gguf/model.h"
 
 struct cJSON;
-
-/* The value of an edit. All zero: none. */
-struct gguf_edit_value {
-    struct gguf_value value; /* its pointers are not set */
-    struct gguf_buffer data; /* bytes of a string or array as in a GGUF file; owned */
-};
 
 /*
  * A type as edits write it. The elements of an array have type `element`, at any depth; if that is
@@ -37,12 +29,12 @@ struct gguf_edit_type_name {
 struct gguf_edit_type_name gguf_edit_type_name(struct gguf_edit_type type);
 
 /*
- * Set a value, which is all zero, from JSON. Integers from 2^53 on, which cJSON rounds, are
- * accepted as strings only. If is_text, `json` is a string from a command line: the text of the
- * value, which is JSON for an array. `key` is for messages. Returns 0, or a negative errno with the
- * reason in `report`; free the value's data in both cases.
+ * Make a value from JSON, with its data in memory of the model; NULL: the value is only checked.
+ * Integers from 2^53 on, which cJSON rounds, are accepted as strings only. If is_text, `json` is a
+ * string from a command line: the text of the value, which is JSON for an array. `key` is for
+ * messages. Returns 0, or a negative errno with the reason in `report`.
  */
-int gguf_edit_value_make(struct gguf_edit_value *value, struct gguf_string key,
+int gguf_edit_value_make(struct gguf_value *value, struct gguf_model *model, struct gguf_string key,
                          struct gguf_edit_type type, const struct cJSON *json, bool is_text,
                          struct gguf_report *report);
 

@@ -72,20 +72,18 @@ const char *gguf_edit_find_value(const char *text, struct gguf_string *type)
     return equals + 1;
 }
 
-/* Set the value of an edit, for which the caller passes ownership. Checks it if its type is known.
- */
+/* Set the value of an edit, which takes ownership. Checks it if its type is known. */
 static int set_value(struct gguf_edit *edit, cJSON *value, struct gguf_report *report)
 {
-    struct gguf_edit_value made = {0};
-    int result = 0;
+    struct gguf_value ignored;
 
     edit->value = value;
     if (!value)
         return fail_memory(report);
-    if (edit->type.type < GGUF_N_VALUE_TYPES)
-        result = gguf_edit_value_make(&made, edit->key, edit->type, value, edit->is_text, report);
-    gguf_buffer_free(&made.data);
-    return result;
+    return edit->type.type == GGUF_N_VALUE_TYPES
+               ? 0
+               : gguf_edit_value_make(&ignored, NULL, edit->key, edit->type, value, edit->is_text,
+                                      report);
 }
 
 int gguf_edits_set(struct gguf_edits *edits, const char *text, struct gguf_report *report)
@@ -281,8 +279,9 @@ static int refuse_untyped(const struct gguf_edit *edit, struct gguf_report *repo
 }
 
 /* Make the value of an edit. `key` is the model's, or NULL. */
-static int make_value(const struct gguf_edit *edit, const struct gguf_key *key,
-                      struct gguf_edit_value *made, struct gguf_report *report)
+static int make_value(const struct gguf_edit *edit, struct gguf_model *model,
+                      const struct gguf_key *key, struct gguf_value *value,
+                      struct gguf_report *report)
 {
     const struct gguf_place place = gguf_at_key(edit->key, GGUF_NO_OFFSET);
     const struct gguf_string unknown = find_unknown_type(edit);
@@ -304,10 +303,10 @@ static int make_value(const struct gguf_edit *edit, const struct gguf_key *key,
         is_known = false;
     if (key && !is_known)
         new = old;
-    result = gguf_edit_value_make(made, edit->key, new, edit->value, edit->is_text, report);
+    result = gguf_edit_value_make(value, model, edit->key, new, edit->value, edit->is_text, report);
     if (result < 0 || !key || !is_known)
         return result;
-    new = gguf_edit_type_of(&made->value);
+    new = gguf_edit_type_of(value);
     if (old.type == new.type && old.element == new.element)
         return 0;
     return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, place,
@@ -316,51 +315,22 @@ static int make_value(const struct gguf_edit *edit, const struct gguf_key *key,
                       gguf_edit_type_name(old).text, gguf_edit_type_name(new).text);
 }
 
-/* Copy the value into memory of the model. */
-static int copy_value(const struct gguf_edit_value *from, struct gguf_model *model,
-                      struct gguf_value *value)
-{
-    const size_t n_bytes = from->data.length;
-    uint8_t *data;
-
-    *value = from->value;
-    if (value->type != GGUF_STRING && value->type != GGUF_ARRAY)
-        return 0;
-    data = gguf_model_alloc(model, n_bytes);
-    if (!data)
-        return -ENOMEM;
-    if (n_bytes > 0)
-        memcpy(data, from->data.bytes, n_bytes);
-    if (value->type == GGUF_STRING) {
-        value->string = (struct gguf_string){(const char *)data, n_bytes};
-    } else {
-        value->array.data = data;
-        value->array.size_bytes = n_bytes;
-    }
-    return 0;
-}
-
 static int set(const struct gguf_edit *edit, struct gguf_model *model, struct gguf_report *report)
 {
-    struct gguf_key *key = (struct gguf_key *)(uintptr_t)gguf_find_key(model, edit->key.data);
-    struct gguf_edit_value made = {0};
-    struct gguf_value value = {0};
-    int result = make_value(edit, key, &made, report);
+    const struct gguf_key *old = gguf_find_key(model, edit->key.data);
+    struct gguf_value value;
+    struct gguf_key *key;
+    const int result = make_value(edit, model, old, &value, report);
 
-    if (result == 0 && copy_value(&made, model, &value) < 0)
-        result = fail_memory(report);
-    gguf_buffer_free(&made.data);
     if (result < 0)
         return result;
-    if (!key && model->n_keys == GGUF_MAX_KEYS)
+    if (!old && model->n_keys == GGUF_MAX_KEYS)
         return gguf_error(report, GGUF_RULE_EDIT, -E2BIG, gguf_at_key(edit->key, GGUF_NO_OFFSET),
                           "cannot be added, the model has %d keys, which is the limit",
                           GGUF_MAX_KEYS);
-    if (!key && gguf_add_key(model, edit->key.data, value) < 0)
-        return fail_memory(report);
+    key = gguf_set_key(model, edit->key.data, value);
     if (!key)
-        key = &model->keys[model->n_keys - 1];
-    key->value = value;
+        return fail_memory(report);
     key->file_offset = GGUF_NO_OFFSET;
     return 0;
 }

@@ -30,20 +30,23 @@ struct checked {
 static uint64_t number_at(const struct checked *checked, const char *name, uint64_t layer,
                           uint64_t missing)
 {
-    const struct gguf_key *key = gguf_find_arch_key(checked->model, name);
-    struct gguf_value value;
+    const uint64_t number = gguf_arch_number(checked->model, name, layer);
 
-    if (!key)
-        return missing;
-    value = gguf_value_of_layer(&key->value, layer);
-    return gguf_value_is_integer(&value) && value.i64 > 0 ? value.u64 : missing;
+    return number > 0 && number <= INT64_MAX ? number : missing;
+}
+
+/* Return the size of a head of keys, or 0. */
+static uint64_t key_length(const struct checked *checked, uint64_t layer)
+{
+    const uint64_t n_head = number_at(checked, "attention.head_count", layer, 0);
+    const uint64_t n_embd = number_at(checked, "embedding_length", 0, 0);
+
+    return number_at(checked, "attention.key_length", layer, n_head > 0 ? n_embd / n_head : 0);
 }
 
 static const struct gguf_tensor *find(const struct checked *checked, const char *name)
 {
-    const struct gguf_string text = {name, strlen(name)};
-
-    return gguf_find_tensor(checked->by_name, checked->model->n_tensors, text);
+    return gguf_find_tensor(checked->by_name, checked->model->n_tensors, gguf_string_of(name));
 }
 
 static bool has_tensor(const void *user, const char *name)
@@ -97,11 +100,11 @@ static void check_missing(const struct checked *checked)
 static bool is_of_another_part(struct gguf_string name)
 {
     static const char *const starts[] = {"v.", "mm.", "a.", "s.", "mtp.", "model.vision_tower."};
+    size_t i = 0;
 
-    for (size_t i = 0; i < COUNT(starts); i++)
-        if (gguf_string_starts_with(name, starts[i]))
-            return true;
-    return false;
+    while (i < COUNT(starts) && !gguf_string_starts_with(name, starts[i]))
+        i++;
+    return i < COUNT(starts);
 }
 
 static bool is_foreign(const struct checked *checked, struct gguf_string name)
@@ -109,12 +112,10 @@ static bool is_foreign(const struct checked *checked, struct gguf_string name)
     char text[GGUF_LIST_NAME_BYTES];
     struct gguf_string layer, rest;
 
-    if (name.length_bytes >= sizeof text)
+    if (name.length_bytes >= sizeof text || (gguf_tensor_name_split(name, &layer, &rest) &&
+                                             gguf_layer_number(layer) >= checked->n_layers))
         return true;
     snprintf(text, sizeof text, "%.*s", (int)name.length_bytes, name.data);
-    if (gguf_tensor_name_split(name, &layer, &rest) &&
-        gguf_layer_number(layer) >= checked->n_layers)
-        return true;
     return !gguf_lists_have(checked->row, text);
 }
 
@@ -173,8 +174,6 @@ static void check_layer_shapes(const struct checked *checked, uint64_t layer, ui
     const struct gguf_tensor *down = find_in_layer(checked, layer, "ffn_down");
     const uint64_t n_head = number_at(checked, "attention.head_count", layer, 0);
     const uint64_t n_kv = number_at(checked, "attention.head_count_kv", layer, n_head);
-    const uint64_t n_key =
-        number_at(checked, "attention.key_length", layer, n_head > 0 ? n_embd / n_head : 0);
     const bool has_one_size = !gguf_find_arch_key(checked->model, "attention.key_length_swa") &&
                               !gguf_find_arch_key(checked->model, "attention.key_length_mla");
 
@@ -182,7 +181,8 @@ static void check_layer_shapes(const struct checked *checked, uint64_t layer, ui
         check_dim(checked, find_in_layer(checked, layer, rows[i].name), rows[i].dim, n_embd,
                   "the embedding_length");
     if (has_one_size)
-        check_dim(checked, find_in_layer(checked, layer, "attn_k"), 1, n_kv * n_key,
+        check_dim(checked, find_in_layer(checked, layer, "attn_k"), 1,
+                  n_kv * key_length(checked, layer),
                   "attention.head_count_kv times the size of a head");
     if (down)
         check_dim(checked, find_in_layer(checked, layer, "ffn_gate"), 1, down->ne[0],
@@ -219,16 +219,13 @@ void gguf_check_tensors(const struct gguf_model *model, struct gguf_report *repo
 
 /* ---- what a loader alone refuses ---- */
 
+#define REFUSE(checked, place, ...)                                                                \
+    gguf_error((checked)->report, GGUF_RULE_LOADER, -EINVAL, place, __VA_ARGS__)
+
+/* Refuse a key, or all without one. */
 static void refuse_key(const struct checked *checked, const struct gguf_key *key, const char *text)
 {
-    gguf_error(checked->report, GGUF_RULE_LOADER, -EINVAL,
-               key ? gguf_key_place(key) : GGUF_NO_PLACE, "%s", text);
-}
-
-static void refuse_tensor(const struct checked *checked, const struct gguf_tensor *tensor,
-                          const char *text)
-{
-    gguf_error(checked->report, GGUF_RULE_LOADER, -EINVAL, gguf_tensor_place(tensor), "%s", text);
+    REFUSE(checked, key ? gguf_key_place(key) : GGUF_NO_PLACE, "%s", text);
 }
 
 static void check_format(const struct checked *checked)
@@ -237,8 +234,8 @@ static void check_format(const struct checked *checked)
     const struct gguf_key *alignment = gguf_find_key(model, "general.alignment");
 
     if (strcmp(model->format, "GGUF v2") != 0 && strcmp(model->format, "GGUF v3") != 0) {
-        gguf_error(checked->report, GGUF_RULE_LOADER, -EINVAL, GGUF_NO_PLACE,
-                   "the file is %s; loaders take GGUF v2 and v3", model->format);
+        REFUSE(checked, GGUF_NO_PLACE, "the file is %s; loaders take GGUF v2 and v3",
+               model->format);
         return;
     }
     if (model->big_endian)
@@ -253,54 +250,51 @@ static bool is_unknown_to_llama(uint32_t id)
     return id >= N_TYPES || id == 4 || id == 5 || (id >= 31 && id <= 33) || (id >= 36 && id <= 38);
 }
 
+/* Check a tensor. *end is where the data of the tensor before it end, or 0. */
 static void check_entry(const struct checked *checked, const struct gguf_tensor *tensor,
                         uint64_t *end)
 {
     const uint64_t mask = checked->model->alignment_bytes - 1;
     const bool is_ik = checked->report->loader == GGUF_LOADER_IK;
+    const struct gguf_place place = gguf_tensor_place(tensor);
 
     if (!is_ik && tensor->name.length_bytes >= NAME_ROOM)
-        refuse_tensor(checked, tensor, "its name is longer than 63 bytes");
+        REFUSE(checked, place, "its name is longer than 63 bytes");
     if (!is_ik && tensor->type && is_unknown_to_llama(tensor->type_id))
-        gguf_error(checked->report, GGUF_RULE_LOADER, -EINVAL, gguf_tensor_place(tensor),
-                   "llama.cpp has no type %" PRIu32 ", %s", tensor->type_id, tensor->type->name);
+        REFUSE(checked, place, "llama.cpp has no type %" PRIu32 ", %s", tensor->type_id,
+               tensor->type->name);
     if (!is_ik && *end > 0 && tensor->file_offset != *end)
-        gguf_error(checked->report, GGUF_RULE_LOADER, -EINVAL, gguf_tensor_place(tensor),
-                   "its data begin at byte %" PRIu64 ", not at %" PRIu64
-                   ", where those of the tensor before it end",
-                   tensor->file_offset, *end);
+        REFUSE(checked, place,
+               "its data begin at byte %" PRIu64 ", not at %" PRIu64
+               ", where those of the tensor before it end",
+               tensor->file_offset, *end);
     if (tensor->n_elements == 0)
-        refuse_tensor(checked, tensor, "it has no elements; loaders divide by zero");
+        REFUSE(checked, place, "it has no elements; loaders divide by zero");
     if (gguf_string_ends_with(tensor->name, "norm.weight") && tensor->n_dims == 1 && tensor->type &&
-        strcmp(tensor->type->name, "F32") != 0)
-        refuse_tensor(checked, tensor, "a norm must be F32; loaders end at the first token");
+        tensor->type->id != DEQUANT_F32)
+        REFUSE(checked, place, "a norm must be F32; loaders end at the first token");
     *end = ((tensor->file_offset + tensor->size_bytes) + mask) & ~mask;
 }
 
 static void check_entries(const struct checked *checked)
 {
+    const struct gguf_model *model = checked->model;
     uint64_t end = 0;
 
-    for (uint64_t i = 0; i < checked->model->n_tensors; i++) {
+    for (uint64_t i = 0; i < model->n_tensors; i++) {
         /* A model that is composed of others lies in their files as it is written only in a copy.
          */
-        if (checked->model->n_borrowed_files > 0 ||
-            (i > 0 &&
-             checked->model->tensors[i].file_index != checked->model->tensors[i - 1].file_index))
+        if (model->n_borrowed_files > 0 ||
+            (i > 0 && model->tensors[i].file_index != model->tensors[i - 1].file_index))
             end = 0;
-        check_entry(checked, &checked->model->tensors[i], &end);
+        check_entry(checked, &model->tensors[i], &end);
     }
 }
 
 bool gguf_reads_gate_up_exps(struct gguf_string architecture)
 {
-    static const char *const names[] = {"cohere2moe", "deepseek2", "deepseek2ocr",
-                                        "hy-v3",      "qwen35moe", "qwen3next"};
-
-    for (size_t i = 0; i < COUNT(names); i++)
-        if (gguf_string_equals(architecture, names[i]))
-            return true;
-    return false;
+    return gguf_words_have("cohere2moe deepseek2 deepseek2ocr hy-v3 qwen35moe qwen3next",
+                           architecture);
 }
 
 /* Refuse experts in a form that llama.cpp does not read of the architecture. */
@@ -312,47 +306,45 @@ static void check_fused_experts(const struct checked *checked)
         tensor = find_in_layer(checked, i, "ffn_gate_up_exps");
     if (tensor && checked->report->loader == GGUF_LOADER_LLAMA &&
         !gguf_reads_gate_up_exps(gguf_string_of(checked->name)))
-        refuse_tensor(checked, tensor,
-                      "llama.cpp reads ffn_gate_exps and ffn_up_exps of this architecture, which "
-                      "--unfuse gate_up_exps makes");
+        REFUSE(checked, gguf_tensor_place(tensor),
+               "llama.cpp reads ffn_gate_exps and ffn_up_exps of this architecture, which "
+               "--unfuse gate_up_exps makes");
 }
 
-/* Refuse experts that cannot be used: llama.cpp ends. */
-static void check_experts(const struct checked *checked)
+/*
+ * Refuse numbers with which llama.cpp ends: of layers, of experts that cannot be used, and of heads
+ * that are rotated in part, for architectures that rotate whole heads.
+ */
+static void check_numbers(const struct checked *checked)
 {
     const uint64_t n_experts = number_at(checked, "expert_count", 0, 0);
     const uint64_t n_used = number_at(checked, "expert_used_count", 0, 0);
     const uint64_t n_groups = number_at(checked, "expert_group_count", 0, 0);
     const uint64_t n_groups_used = number_at(checked, "expert_group_used_count", 0, 0);
+    const uint64_t n_key = key_length(checked, 0);
+    const bool has_group = n_groups > 0 && n_groups < n_experts;
+    const bool divides = has_group && n_experts % n_groups == 0;
+    const struct {
+        bool is_wrong;
+        const char *name, *text;
+    } rules[] = {
+        {checked->n_layers == 0 || checked->n_layers > MAX_LAYERS, "block_count",
+         "it must be 1 to 512"},
+        {n_experts > 0 ? n_used == 0 || n_used > n_experts : n_used > 0, "expert_used_count",
+         "it must be 1 to expert_count"},
+        {n_groups > 0 && !has_group, "expert_group_count", "it must be below expert_count"},
+        {has_group && !divides, "expert_group_count", "it must divide expert_count"},
+        {divides && n_groups > 1 && (n_groups_used == 0 || n_groups_used >= n_groups),
+         "expert_group_used_count", "it must be 1 to expert_group_count - 1"},
+        {gguf_words_have("llama deci falcon llama-embed", gguf_string_of(checked->name)) &&
+             n_key > 0 && gguf_find_arch_key(checked->model, "rope.dimension_count") &&
+             number_at(checked, "rope.dimension_count", 0, 0) != n_key,
+         "rope.dimension_count", "it must be the size of a head"},
+    };
 
-    if (n_experts > 0 ? n_used == 0 || n_used > n_experts : n_used > 0)
-        refuse_key(checked, gguf_find_arch_key(checked->model, "expert_used_count"),
-                   "it must be 1 to expert_count");
-    if (n_groups > 0 && n_groups >= n_experts)
-        refuse_key(checked, gguf_find_arch_key(checked->model, "expert_group_count"),
-                   "it must be below expert_count");
-    else if (n_groups > 1 && n_experts % n_groups != 0)
-        refuse_key(checked, gguf_find_arch_key(checked->model, "expert_group_count"),
-                   "it must divide expert_count");
-    else if (n_groups > 1 && (n_groups_used == 0 || n_groups_used >= n_groups))
-        refuse_key(checked, gguf_find_arch_key(checked->model, "expert_group_used_count"),
-                   "it must be 1 to expert_group_count - 1");
-}
-
-/* Refuse heads that are rotated in part, for architectures that rotate whole heads. */
-static void check_rotation(const struct checked *checked)
-{
-    static const char *const names[] = {"llama", "deci", "falcon", "llama-embed"};
-    const struct gguf_key *key = gguf_find_arch_key(checked->model, "rope.dimension_count");
-    const uint64_t n_head = number_at(checked, "attention.head_count", 0, 0);
-    const uint64_t n_embd = number_at(checked, "embedding_length", 0, 0);
-    const uint64_t n_key =
-        number_at(checked, "attention.key_length", 0, n_head > 0 ? n_embd / n_head : 0);
-
-    for (size_t i = 0; i < COUNT(names); i++)
-        if (key && strcmp(checked->name, names[i]) == 0 && n_key > 0 &&
-            number_at(checked, "rope.dimension_count", 0, 0) != n_key)
-            refuse_key(checked, key, "it must be the size of a head");
+    for (size_t i = 0; i < COUNT(rules); i++)
+        if (rules[i].is_wrong)
+            refuse_key(checked, gguf_find_arch_key(checked->model, rules[i].name), rules[i].text);
 }
 
 static void check_keys(const struct checked *checked)
@@ -365,12 +357,8 @@ static void check_keys(const struct checked *checked)
                  {"split.count", GGUF_UINT16, "its type must be uint16"},
                  {"split.tensors.count", GGUF_INT32, "its type must be int32"}};
 
-    if (checked->n_layers == 0 || checked->n_layers > MAX_LAYERS)
-        refuse_key(checked, gguf_find_arch_key(checked->model, "block_count"),
-                   "it must be 1 to 512");
-    check_experts(checked);
+    check_numbers(checked);
     check_fused_experts(checked);
-    check_rotation(checked);
     for (size_t i = 0; i < COUNT(split); i++) {
         const struct gguf_key *key = gguf_find_key(checked->model, split[i].name);
 
@@ -401,22 +389,23 @@ static void check_twins(const struct checked *checked, const struct gguf_key *to
 {
     const struct gguf_array *array = &tokens->value.array;
     struct gguf_cursor cursor = gguf_array_begin(array);
-    struct gguf_string *texts = calloc(array->n_elements + 1, sizeof *texts);
-    struct gguf_value token;
+    struct gguf_string *texts = calloc(array->n_elements, sizeof *texts);
 
     if (!texts) {
         gguf_system_error(checked->report, -ENOMEM, GGUF_NO_PLACE);
         return;
     }
     for (uint64_t i = 0; i < array->n_elements; i++) {
+        struct gguf_value token;
+
         gguf_array_next(&cursor, array->element_type, &token);
         texts[i] = token.string;
     }
     qsort(texts, array->n_elements, sizeof *texts, compare_strings);
     for (uint64_t i = 1; i < array->n_elements; i++)
         if (texts[i].length_bytes > 0 && gguf_string_compare(texts[i - 1], texts[i]) == 0) {
-            gguf_error(checked->report, GGUF_RULE_LOADER, -EINVAL, gguf_key_place(tokens),
-                       "the token %s is there twice", gguf_quote(texts[i]).text);
+            REFUSE(checked, gguf_key_place(tokens), "the token %s is there twice",
+                   gguf_quote(texts[i]).text);
             break;
         }
     free(texts);
@@ -425,22 +414,21 @@ static void check_twins(const struct checked *checked, const struct gguf_key *to
 static void check_vocabulary(const struct checked *checked)
 {
     static const char kinds[] =
-        " no_vocab none llama bert gpt2 hybriddna whitespace t5 rwkv plamo2 gemma4 ";
+        "no_vocab none llama bert gpt2 hybriddna whitespace t5 rwkv plamo2 gemma4";
     const struct gguf_key *model = gguf_find_key(checked->model, "tokenizer.ggml.model");
     const struct gguf_key *tokens = gguf_find_key(checked->model, "tokenizer.ggml.tokens");
     const struct gguf_key *pre_key = gguf_find_key(checked->model, "tokenizer.ggml.pre");
-    char kind[24], word[sizeof kind + 2], pre[64];
+    char kind[24], pre[64];
     bool is_pairs;
 
     gguf_get_text(checked->model, "tokenizer.ggml.model", kind, sizeof kind);
     gguf_get_text(checked->model, "tokenizer.ggml.pre", pre, sizeof pre);
-    snprintf(word, sizeof word, " %s ", kind);
-    is_pairs = strcmp(kind, "gpt2") == 0 || strcmp(kind, "gemma4") == 0;
+    is_pairs = gguf_words_have("gpt2 gemma4", gguf_string_of(kind));
     if (!model)
         refuse_key(checked, NULL, "there is no key \"tokenizer.ggml.model\"");
-    else if (kind[0] == '\0' || !strstr(kinds, word))
+    else if (!gguf_words_have(kinds, gguf_string_of(kind)))
         refuse_key(checked, model, "no loader has a tokenizer of this name");
-    else if (strcmp(kind, "no_vocab") == 0 || strcmp(kind, "none") == 0)
+    else if (gguf_words_have("no_vocab none", gguf_string_of(kind)))
         return;
     if (is_pairs && !gguf_find_key(checked->model, "tokenizer.ggml.merges"))
         refuse_key(checked, NULL, "there is no key \"tokenizer.ggml.merges\"");

@@ -17,21 +17,3 @@ void gguf_add_bool(struct gguf_key_adder *adder, const char *name, bool is_true)
 
 /* The text must outlive the model. */
 void gguf_add_text(struct gguf_key_adder *adder, const char *name, const char *text);
-
-/* An array that is being built: begin it, put exactly n_elements into it, then add it. */
-struct gguf_array_builder {
-    struct gguf_array array;
-    uint8_t *at; /* where the next element goes */
-};
-
-/*
- * Begin an array whose elements take size_bytes; a string takes 8 bytes more than its length.
- * Returns 0 or -ENOMEM.
- */
-int gguf_make_array(struct gguf_model *model, enum gguf_value_type element_type,
-                    uint64_t n_elements, uint64_t size_bytes, struct gguf_array_builder *builder);
-void gguf_put_u32(struct gguf_array_builder *builder, uint32_t number);
-/* Returns where the string's bytes must be written. */
-uint8_t *gguf_put_string(struct gguf_array_builder *builder, uint64_t length_bytes);
-void gguf_add_array(struct gguf_key_adder *adder, const char *name,
-                    const struct gguf_array_builder *builder);

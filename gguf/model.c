@@ -90,19 +90,24 @@ char *gguf_model_print(struct gguf_model *model, const char *format, ...)
     return copy;
 }
 
-int gguf_add_key(struct gguf_model *model, const char *name, struct gguf_value value)
+struct gguf_key *gguf_set_key(struct gguf_model *model, const char *name, struct gguf_value value)
 {
-    struct gguf_key *keys = reallocarray(model->keys, model->n_keys + 1, sizeof *keys);
-    char *copy;
+    struct gguf_key *key = (struct gguf_key *)(uintptr_t)gguf_find_key(model, name), *keys;
+    const char *copy;
 
-    if (!keys)
-        return -ENOMEM;
-    model->keys = keys;
-    copy = gguf_model_print(model, "%s", name);
-    if (!copy)
-        return -ENOMEM;
-    keys[model->n_keys++] = (struct gguf_key){.name = {copy, strlen(name)}, .value = value};
-    return 0;
+    if (!key) {
+        keys = reallocarray(model->keys, model->n_keys + 1, sizeof *keys);
+        if (!keys)
+            return NULL;
+        model->keys = keys;
+        copy = gguf_model_print(model, "%s", name);
+        if (!copy)
+            return NULL;
+        key = &keys[model->n_keys++];
+        *key = (struct gguf_key){.name = gguf_string_of(copy)};
+    }
+    key->value = value;
+    return key;
 }
 
 int gguf_add_name_bytes(struct gguf_model *model, uint64_t n_bytes, struct gguf_place place,

@@ -174,10 +174,10 @@ char *gguf_model_print(struct gguf_model *model, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /*
- * Add a key of a new name. The name is copied; memory that the value points to must live as long as
- * the model. Returns 0 or -ENOMEM.
+ * Set the value of a key, which is added if it is new. The name is copied; memory that the value
+ * points to must live as long as the model. Returns the key, or NULL if out of memory.
  */
-int gguf_add_key(struct gguf_model *model, const char *name, struct gguf_value value);
+struct gguf_key *gguf_set_key(struct gguf_model *model, const char *name, struct gguf_value value);
 
 /* Count the bytes of another name. Returns 0, or -E2BIG beyond GGUF_MAX_NAMES_BYTES. */
 int gguf_add_name_bytes(struct gguf_model *model, uint64_t n_bytes, struct gguf_place place,

@@ -1,8 +1,6 @@
 /* The keys that follow from the tensors of an edited model. */
 #include "gguf/surgery_parts.h"
 
-#include "gguf/made_values.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -148,9 +146,9 @@ static void gather(struct gguf_composition *made, const struct block *blocks, ui
 {
     const struct gguf_place place = gguf_at_key(key->name, GGUF_NO_OFFSET);
     const unsigned width = gguf_value_type_bytes(type);
-    struct gguf_array_builder builder;
+    uint8_t *numbers = gguf_model_alloc(made->model, n_blocks * width);
 
-    if (gguf_make_array(made->model, type, n_blocks, n_blocks * width, &builder) < 0) {
+    if (!numbers) {
         made->result = -ENOMEM;
         return;
     }
@@ -168,10 +166,9 @@ static void gather(struct gguf_composition *made, const struct block *blocks, ui
                               i, blocks[i].number);
             return;
         }
-        memcpy(builder.at, &value.u64, width); /* little-endian, as the array */
-        builder.at += width;
+        memcpy(numbers + i * width, &value.u64, width); /* little-endian, as the array */
     }
-    key->value = (struct gguf_value){.type = GGUF_ARRAY, .array = builder.array};
+    key->value = gguf_value_of_numbers(type, numbers, n_blocks);
     key->file_offset = GGUF_NO_OFFSET;
     gguf_note(made->report, GGUF_RULE_COMPOSITION, place,
               "set to an array of %" PRIu32 " values, which the blocks had where they come from",
@@ -247,8 +244,7 @@ static void follow_nextn(struct gguf_composition *made, const struct block *bloc
                   "removed");
         gguf_remove_key(made->model, full);
     }
-    if (!key && n > 0 &&
-        gguf_add_key(made->model, full, (struct gguf_value){.type = GGUF_UINT32}) < 0)
+    if (!key && n > 0 && !gguf_set_key(made->model, full, (struct gguf_value){.type = GGUF_UINT32}))
         made->result = -ENOMEM;
     if (n > 0)
         set_arch_number(made, name, n);

@@ -81,6 +81,21 @@ int gguf_value_read(struct gguf_cursor *cursor, enum gguf_value_type type, struc
 /* Set *number to a number, or to 1 or 0 for a bool. Returns false for other values. */
 bool gguf_value_to_double(const struct gguf_value *value, double *number);
 
+static inline struct gguf_value gguf_value_of_text(const char *text)
+{
+    return (struct gguf_value){.type = GGUF_STRING, .string = gguf_string_of(text)};
+}
+
+/* Return an array of n numbers or bools at `data`, in the order of bytes of the host and of GGUF.
+ */
+static inline struct gguf_value gguf_value_of_numbers(enum gguf_value_type type, const void *data,
+                                                      uint64_t n)
+{
+    return (struct gguf_value){
+        .type = GGUF_ARRAY,
+        .array = {type, n, data, n * gguf_value_type_bytes(type), .encoding = {.length_bytes = 8}}};
+}
+
 /* Return true if both have the same type and the same bits. */
 bool gguf_value_equals(const struct gguf_value *a, const struct gguf_value *b);
 

@@ -1,14 +1,211 @@
 #include "gguf/legacy/join_parts.h"
 
-#include "gguf/legacy/joined_source.h"
 #include "gguf/legacy/old_reading.h"
 #include "gguf/parse_file.h"
 #include "gguf/support/arrays.h"
+#include "gguf/support/shard_names.h"
+#include "gguf/support/times.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+
+/*
+ * The source that joins the parts of a model: it reads as the file that a converter without parts
+ * would have written. No data are copied; what differs from the parts, as the dimensions of
+ * tensors, is in memory.
+ */
+
+/* Consecutive bytes of the file: of parts, or of `made`. */
+struct stretch {
+    uint64_t end;         /* in the file */
+    uint64_t offset;      /* in each part, or in `made` */
+    uint64_t piece_bytes; /* taken from a part before the next one follows */
+    uint32_t n_parts;     /* the first ones; 0: `made` */
+};
+
+struct joined {
+    struct gguf_file parts[GGUF_MAX_PARTS];
+    uint32_t n_parts;
+    struct stretch *stretches;
+    size_t n_stretches, room;
+    struct gguf_buffer made;
+};
+
+/* ---- the joined file while it is laid out ---- */
+
+static void free_joined(struct joined *joined)
+{
+    for (uint32_t i = 0; i < joined->n_parts; i++)
+        gguf_file_close(&joined->parts[i]);
+    gguf_buffer_free(&joined->made);
+    free(joined->stretches);
+    free(joined);
+}
+
+static uint64_t size_of(const struct joined *joined)
+{
+    return joined->n_stretches > 0 ? joined->stretches[joined->n_stretches - 1].end : 0;
+}
+
+/* Append n_bytes of each part that the stretch takes, or of `made`. Returns 0, -ENOMEM or
+ * -EOVERFLOW. */
+static int add(struct joined *joined, struct stretch stretch, uint64_t n_bytes)
+{
+    const uint64_t n_parts = stretch.n_parts > 0 ? stretch.n_parts : 1;
+    struct stretch *stretches;
+
+    if (n_bytes == 0)
+        return 0;
+    if (__builtin_mul_overflow(n_bytes, n_parts, &n_bytes) ||
+        __builtin_add_overflow(size_of(joined), n_bytes, &stretch.end) || stretch.end > INT64_MAX)
+        return -EOVERFLOW;
+    stretches =
+        gguf_grow(joined->stretches, &joined->room, joined->n_stretches + 1, sizeof *stretches);
+    if (!stretches)
+        return -ENOMEM;
+    joined->stretches = stretches;
+    stretches[joined->n_stretches++] = stretch;
+    return 0;
+}
+
+/* Append bytes of the first part. */
+static int add_first(struct joined *joined, uint64_t offset, uint64_t n_bytes)
+{
+    return add(joined, (struct stretch){.offset = offset, .piece_bytes = n_bytes, .n_parts = 1},
+               n_bytes);
+}
+
+/* ---- the source ---- */
+
+/* Consecutive bytes of one part, or of `made`. */
+struct run {
+    const struct stretch *stretch;
+    uint32_t part;
+    uint64_t offset;  /* in the part, or in `made` */
+    uint64_t n_bytes; /* up to the next part or stretch */
+};
+
+/* Find the bytes at `offset`, which lies in the file. */
+static struct run find_run(const struct joined *joined, uint64_t offset)
+{
+    const struct stretch *stretches = joined->stretches;
+    const size_t low =
+        gguf_find_end(&stretches->end, joined->n_stretches, sizeof *stretches, offset);
+    uint64_t at, piece, skip;
+    struct run run;
+
+    at = offset - (low > 0 ? stretches[low - 1].end : 0);
+    piece = at / stretches[low].piece_bytes;
+    skip = at % stretches[low].piece_bytes;
+    run = (struct run){.stretch = &stretches[low],
+                       .offset = stretches[low].offset + skip,
+                       .n_bytes = stretches[low].piece_bytes - skip};
+    if (run.stretch->n_parts > 1) {
+        run.part = (uint32_t)(piece % run.stretch->n_parts);
+        run.offset += piece / run.stretch->n_parts * run.stretch->piece_bytes;
+    }
+    return run;
+}
+
+static int open_joined(struct gguf_source *source, const char *path, struct gguf_report *report)
+{
+    (void)path;
+    (void)report;
+    source->size_bytes = size_of(source->state);
+    return 0;
+}
+
+static void close_joined(struct gguf_source *source)
+{
+    free_joined(source->state);
+}
+
+static void copy_out(void *argument, uint64_t at, const uint8_t *bytes, size_t n_bytes)
+{
+    memcpy((uint8_t *)argument + at, bytes, n_bytes);
+}
+
+static int read_joined(const struct gguf_source *source, uint64_t offset, size_t n_bytes, void *out)
+{
+    const struct joined *joined = source->state;
+    uint8_t *to = out;
+
+    if (n_bytes > source->size_bytes || offset > source->size_bytes - n_bytes)
+        return -EIO;
+    while (n_bytes > 0) {
+        const struct run run = find_run(joined, offset);
+        const size_t n = run.n_bytes < n_bytes ? (size_t)run.n_bytes : n_bytes;
+        int result = 0;
+
+        if (run.stretch->n_parts == 0)
+            memcpy(to, joined->made.bytes + run.offset, n);
+        else
+            result =
+                gguf_source_lend(&joined->parts[run.part].source, run.offset, n, 1, copy_out, to);
+        if (result < 0)
+            return result;
+        to += n;
+        offset += n;
+        n_bytes -= n;
+    }
+    return 0;
+}
+
+/*
+ * The newest times of all parts. Two sizes say what happened to the parts: 0 that one has become
+ * shorter, so that no byte is certain, and one too large that they are other files.
+ */
+static int get_joined_status(const struct gguf_source *source, struct gguf_file_status *status)
+{
+    const struct joined *joined = source->state;
+    uint64_t size_bytes = source->size_bytes;
+
+    for (uint32_t i = 0; i < joined->n_parts; i++) {
+        const struct gguf_source *part = &joined->parts[i].source;
+        struct gguf_file_status now;
+        int result = part->kind->get_status(part, &now);
+
+        if (result < 0)
+            return result;
+        if (now.size_bytes < part->size_bytes)
+            size_bytes = 0;
+        else if (gguf_file_check(&joined->parts[i], 0) == -ESTALE && size_bytes > 0)
+            size_bytes = UINT64_MAX;
+        if (i == 0)
+            *status = now;
+        if (gguf_is_later(now.modified, status->modified))
+            status->modified = now.modified;
+        if (gguf_is_later(now.status_changed, status->status_changed))
+            status->status_changed = now.status_changed;
+    }
+    status->size_bytes = size_bytes;
+    return 0;
+}
+
+static struct gguf_pieces find_joined_pieces(const struct gguf_source *source, uint64_t offset)
+{
+    const struct joined *joined = source->state;
+    struct run run;
+
+    if (offset >= source->size_bytes)
+        return (struct gguf_pieces){.path = source->path, .offset = offset, .n_files = 1};
+    run = find_run(joined, offset);
+    return (struct gguf_pieces){.path = joined->parts[run.part].source.path,
+                                .offset = run.offset,
+                                .n_files = run.stretch->n_parts > 1 ? run.stretch->n_parts : 1,
+                                .piece_bytes = run.stretch->piece_bytes};
+}
+
+static const struct gguf_source_kind joined_file = {
+    .open = open_joined,
+    .close = close_joined,
+    .read = read_joined,
+    .get_status = get_joined_status,
+    .find_pieces = find_joined_pieces,
+};
 
 /* ---- how many ---- */
 
@@ -112,26 +309,27 @@ static bool is_split_by_columns(struct gguf_string name)
 }
 
 /* Add the entry of a tensor, and the padding after it; see gguf/legacy/old_tensors.h. */
-static int add_entry(struct gguf_joined *joined, const struct gguf_tensor *tensor,
-                     const uint64_t ne[2], uint64_t alignment_bytes)
+static int add_entry(struct joined *joined, const struct gguf_tensor *tensor, const uint64_t ne[2],
+                     uint64_t alignment_bytes)
 {
     static const uint8_t zeros[64];
     const uint32_t numbers[] = {tensor->n_dims, (uint32_t)tensor->name.length_bytes,
                                 tensor->type_id, (uint32_t)ne[0], (uint32_t)ne[1]};
-    int result =
-        gguf_joined_add_bytes(joined, numbers, (3 + (size_t)tensor->n_dims) * sizeof *numbers);
+    const size_t start = joined->made.length, n_numbers = 3 + (size_t)tensor->n_dims;
+    const uint64_t n_bytes = n_numbers * sizeof *numbers + tensor->name.length_bytes;
+    const size_t padding = -(size_of(joined) + n_bytes) & (alignment_bytes - 1);
 
-    if (result == 0)
-        result = gguf_joined_add_bytes(joined, tensor->name.data, tensor->name.length_bytes);
     assert(alignment_bytes <= sizeof zeros);
-    if (result == 0)
-        result =
-            gguf_joined_add_bytes(joined, zeros, -gguf_joined_size(joined) & (alignment_bytes - 1));
-    return result;
+    if (gguf_buffer_add(&joined->made, numbers, n_numbers * sizeof *numbers) < 0 ||
+        gguf_buffer_add(&joined->made, tensor->name.data, tensor->name.length_bytes) < 0 ||
+        gguf_buffer_add(&joined->made, zeros, padding) < 0)
+        return -ENOMEM;
+    return add(joined, (struct stretch){.offset = start, .piece_bytes = n_bytes + padding},
+               n_bytes + padding);
 }
 
 /* Add a tensor of all parts. */
-static int add_tensor(struct gguf_joined *joined, const struct gguf_tensor *tensor, uint32_t count,
+static int add_tensor(struct joined *joined, const struct gguf_tensor *tensor, uint32_t count,
                       uint64_t alignment_bytes, struct gguf_report *report)
 {
     const bool by_columns = is_split_by_columns(tensor->name);
@@ -154,42 +352,51 @@ static int add_tensor(struct gguf_joined *joined, const struct gguf_tensor *tens
     if (result < 0 || tensor->size_bytes == 0)
         return result;
     if (tensor->n_dims < 2)
-        return gguf_joined_add_first(joined, tensor->file_offset, tensor->size_bytes);
-    return gguf_joined_add_pieces(joined, tensor->file_offset, tensor->size_bytes,
-                                  tensor->size_bytes / (by_columns ? n_rows : 1), count);
+        return add_first(joined, tensor->file_offset, tensor->size_bytes);
+    return add(joined,
+               (struct stretch){.offset = tensor->file_offset,
+                                .piece_bytes = tensor->size_bytes / (by_columns ? n_rows : 1),
+                                .n_parts = count},
+               tensor->size_bytes);
 }
 
 /* Lay out the file that joins the parts, which all have the layout of the first. */
-static int lay_out(struct gguf_joined *joined, const struct gguf_model *first, uint32_t count,
+static int lay_out(struct joined *joined, const struct gguf_model *first, uint32_t count,
                    struct gguf_report *report)
 {
     const struct gguf_file *file = &first->files[0];
     const uint64_t alignment_bytes = gguf_old_alignment(file->header.bytes);
-    int result = gguf_joined_add_first(joined, file->source.start_offset, start_bytes(first));
+    int result = add_first(joined, file->source.start_offset, start_bytes(first));
 
     for (uint64_t i = 0; result == 0 && i < first->n_tensors; i++)
         result = add_tensor(joined, &first->tensors[i], count, alignment_bytes, report);
     return result;
 }
 
-/* Join parts that fit together. They are taken over, also on failure. */
+/* Join parts that fit together. Their files are taken over once they are laid out. */
 static int join(const struct gguf_parsed_files *parts, const struct gguf_open_options *options,
                 struct gguf_model **model, struct gguf_report *report)
 {
     struct gguf_open_options whole = *options;
-    struct gguf_file *files[GGUF_MAX_PARTS], file;
-    struct gguf_joined *joined = gguf_joined_make();
+    struct joined *joined = calloc(1, sizeof *joined);
+    struct gguf_file file;
     int result = joined ? lay_out(joined, parts->list[0], parts->count, report) : -ENOMEM;
 
     *model = NULL;
     whole.offset = whole.size_bytes = 0; /* the place of the model in each part, and not in all */
     if (result < 0) {
-        gguf_joined_free(joined);
+        if (joined)
+            free_joined(joined);
         return result;
     }
-    for (uint32_t i = 0; i < parts->count; i++)
-        files[i] = &parts->list[i]->files[0];
-    result = gguf_joined_open(joined, files, parts->count, &file, report);
+    for (; joined->n_parts < parts->count; joined->n_parts++) {
+        struct gguf_file *part = &parts->list[joined->n_parts]->files[0];
+
+        assert(!part->source.is_growing);
+        joined->parts[joined->n_parts] = *part;
+        *part = (struct gguf_file){0};
+    }
+    result = gguf_file_open_as(&joined_file, joined, joined->parts[0].source.path, &file, report);
     if (result == 0)
         result = gguf_parse_file(&file, &whole, model, report);
     if (result != 0)

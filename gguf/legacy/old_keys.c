@@ -128,15 +128,15 @@ static void add_vad(struct gguf_key_adder *adder, const struct gguf_vad_sizes *s
     gguf_add_value(adder, ".model_type",
                    (struct gguf_value){.type = GGUF_STRING, .string = sizes->model_type});
     for (size_t i = 0; i < GGUF_VAD_PER_LAYER; i++) {
-        struct gguf_array_builder builder;
+        uint32_t *numbers = gguf_model_alloc(adder->model, n * sizeof *numbers);
 
-        if (gguf_make_array(adder->model, GGUF_UINT32, n, n * sizeof(uint32_t), &builder) < 0) {
+        if (!numbers) {
             adder->result = -ENOMEM;
             return;
         }
         for (size_t layer = 0; layer < n; layer++)
-            gguf_put_u32(&builder, vad_number(sizes->numbers, GGUF_VAD_PER_LAYER * layer + i));
-        gguf_add_array(adder, vad_layers[i], &builder);
+            numbers[layer] = vad_number(sizes->numbers, GGUF_VAD_PER_LAYER * layer + i);
+        gguf_add_value(adder, vad_layers[i], gguf_value_of_numbers(GGUF_UINT32, numbers, n));
     }
     for (size_t i = 0; i < GGUF_VAD_N_LAST; i++)
         gguf_add_u32(adder, vad_last[i], vad_number(sizes->numbers, GGUF_VAD_PER_LAYER * n + i));

@@ -140,10 +140,10 @@ static int add_tokens(struct gguf_key_adder *adder, const struct gguf_old_vocabu
                       put_token *put)
 {
     struct gguf_cursor cursor = first_token(vocabulary);
-    struct gguf_array_builder tokens;
+    struct gguf_value tokens = gguf_value_of_numbers(GGUF_STRING, NULL, vocabulary->n_tokens);
     uint64_t size_bytes = 0;
     uint32_t score_bits;
-    int result;
+    uint8_t *at;
 
     for (uint64_t i = 0; i < vocabulary->n_tokens; i++) {
         size_bytes += sizeof(uint64_t) + put(NULL, next_token(vocabulary, &cursor, &score_bits), i);
@@ -151,16 +151,20 @@ static int add_tokens(struct gguf_key_adder *adder, const struct gguf_old_vocabu
         if (size_bytes + 2 * sizeof(uint32_t) * i > GGUF_MAX_VOCABULARY_BYTES)
             return -E2BIG;
     }
-    result = gguf_make_array(adder->model, GGUF_STRING, vocabulary->n_tokens, size_bytes, &tokens);
-    if (result < 0)
-        return result;
+    at = gguf_model_alloc(adder->model, size_bytes);
+    if (!at)
+        return -ENOMEM;
+    tokens.array.data = at;
+    tokens.array.size_bytes = size_bytes;
     cursor = first_token(vocabulary);
     for (uint64_t i = 0; i < vocabulary->n_tokens; i++) {
-        const struct gguf_string token = next_token(vocabulary, &cursor, &score_bits);
+        const uint64_t n_bytes =
+            put(at + sizeof n_bytes, next_token(vocabulary, &cursor, &score_bits), i);
 
-        put(gguf_put_string(&tokens, put(NULL, token, i)), token, i);
+        memcpy(at, &n_bytes, sizeof n_bytes);
+        at += sizeof n_bytes + n_bytes;
     }
-    gguf_add_array(adder, "tokenizer.ggml.tokens", &tokens);
+    gguf_add_value(adder, "tokenizer.ggml.tokens", tokens);
     return adder->result;
 }
 
@@ -169,20 +173,19 @@ static int add_numbers(struct gguf_key_adder *adder, const struct gguf_old_vocab
                        bool types)
 {
     struct gguf_cursor cursor = first_token(vocabulary);
-    struct gguf_array_builder numbers;
-    const int result =
-        gguf_make_array(adder->model, types ? GGUF_INT32 : GGUF_FLOAT32, vocabulary->n_tokens,
-                        vocabulary->n_tokens * sizeof(uint32_t), &numbers);
+    uint32_t *numbers = gguf_model_alloc(adder->model, vocabulary->n_tokens * sizeof *numbers);
 
-    if (result < 0)
-        return result;
+    if (!numbers)
+        return -ENOMEM;
     for (uint64_t i = 0; i < vocabulary->n_tokens; i++) {
-        uint32_t score_bits = 0;
-        const struct gguf_string token = next_token(vocabulary, &cursor, &score_bits);
+        const struct gguf_string token = next_token(vocabulary, &cursor, &numbers[i]);
 
-        gguf_put_u32(&numbers, types ? (uint32_t)llama_type(token, i) : score_bits);
+        if (types)
+            numbers[i] = (uint32_t)llama_type(token, i);
     }
-    gguf_add_array(adder, types ? "tokenizer.ggml.token_type" : "tokenizer.ggml.scores", &numbers);
+    gguf_add_value(
+        adder, types ? "tokenizer.ggml.token_type" : "tokenizer.ggml.scores",
+        gguf_value_of_numbers(types ? GGUF_INT32 : GGUF_FLOAT32, numbers, vocabulary->n_tokens));
     return adder->result;
 }
 

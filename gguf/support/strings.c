@@ -39,6 +39,26 @@ bool gguf_text_starts_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
+bool gguf_next_word(const char **list, struct gguf_string *word)
+{
+    if (!*list)
+        return false;
+    *list += strspn(*list, " ");
+    *word = (struct gguf_string){*list, strcspn(*list, " ")};
+    *list += word->length_bytes;
+    return word->length_bytes > 0;
+}
+
+bool gguf_words_have(const char *words, struct gguf_string text)
+{
+    struct gguf_string word;
+
+    while (gguf_next_word(&words, &word))
+        if (gguf_string_compare(word, text) == 0)
+            return true;
+    return false;
+}
+
 int gguf_string_compare(struct gguf_string a, struct gguf_string b)
 {
     const uint64_t common = a.length_bytes < b.length_bytes ? a.length_bytes : b.length_bytes;

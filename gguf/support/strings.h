@@ -23,6 +23,15 @@ bool gguf_string_contains(struct gguf_string string, const char *text);
 /* The same as gguf_string_starts_with() for a C string. */
 bool gguf_text_starts_with(const char *text, const char *start);
 
+/*
+ * Get the next word of a list, in which spaces separate words; it may be NULL. Returns false after
+ * the last.
+ */
+bool gguf_next_word(const char **list, struct gguf_string *word);
+
+/* Return true if a word of a list is the text. */
+bool gguf_words_have(const char *words, struct gguf_string text);
+
 /* Bytewise order, like memcmp; a prefix comes before what it begins. */
 int gguf_string_compare(struct gguf_string a, struct gguf_string b);
 

@@ -1,36 +1,70 @@
 #include "gguf/translate/draft.h"
 
 #include "gguf/edits.h"
-#include "gguf/made_values.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_BYTES = 256 };
+enum { MAX_NAMES = 32 }; /* words of a list of names */
+
+/* ---- words ---- */
+
+bool gguf_words_begin(const char *words, struct gguf_string name)
+{
+    struct gguf_string word;
+
+    while (gguf_next_word(&words, &word))
+        if (name.length_bytes >= word.length_bytes &&
+            memcmp(name.data, word.data, word.length_bytes) == 0)
+            return true;
+    return false;
+}
+
+bool gguf_words_end_with(const char *words, const char *end)
+{
+    struct gguf_string word;
+
+    while (gguf_next_word(&words, &word))
+        if (gguf_string_ends_with(word, end))
+            return true;
+    return false;
+}
+
+const char *gguf_split_number(struct gguf_string name, const char *prefix, uint64_t *number,
+                              char text[GGUF_NAME_BYTES])
+{
+    char *end;
+
+    snprintf(text, GGUF_NAME_BYTES, "%.*s", (int)name.length_bytes, name.data);
+    if (strncmp(text, prefix, strlen(prefix)) != 0)
+        return NULL;
+    *number = strtoull(text + strlen(prefix), &end, 10);
+    return *end == '.' && *number < GGUF_MAX_TENSORS ? end + 1 : NULL;
+}
 
 /* ---- keys ---- */
 
-static void full_name(const char *prefix, const char *name, char full[NAME_BYTES])
+static void full_name(const char *prefix, const char *name, char full[GGUF_NAME_BYTES])
 {
-    snprintf(full, NAME_BYTES, "%s%s", *name == '/' ? "" : prefix, name + (*name == '/'));
+    snprintf(full, GGUF_NAME_BYTES, "%s%s", *name == '/' ? "" : prefix, name + (*name == '/'));
 }
 
 static const struct gguf_key *find_source(const struct gguf_draft *draft, const char *name)
 {
-    char full[NAME_BYTES];
+    char full[GGUF_NAME_BYTES];
 
     full_name(draft->from, name, full);
     return gguf_find_key(draft->source, full);
 }
 
-struct gguf_key *gguf_draft_key(const struct gguf_draft *draft, const char *name)
+const struct gguf_key *gguf_draft_key(const struct gguf_draft *draft, const char *name)
 {
-    char full[NAME_BYTES];
+    char full[GGUF_NAME_BYTES];
 
     full_name(draft->to, name, full);
-    return (struct gguf_key *)(uintptr_t)gguf_find_key(draft->made.model, full);
+    return gguf_find_key(draft->made.model, full);
 }
 
 uint64_t gguf_draft_number(const struct gguf_draft *draft, const char *name, uint64_t missing)
@@ -50,14 +84,11 @@ struct gguf_array gguf_draft_array(const struct gguf_draft *draft, const char *n
 
 uint64_t gguf_array_number(const struct gguf_array *array, uint64_t index, uint64_t missing)
 {
-    struct gguf_cursor cursor = gguf_array_begin(array);
-    struct gguf_value value = {0};
+    const struct gguf_value all = {.type = GGUF_ARRAY, .array = *array};
+    const struct gguf_value value = gguf_value_of_layer(&all, index);
 
-    if (index >= array->n_elements || !gguf_value_type_is_integer(array->element_type))
-        return missing;
-    for (uint64_t i = 0; i <= index; i++)
-        gguf_array_next(&cursor, array->element_type, &value);
-    return value.i64 >= 0 ? value.u64 : missing;
+    return index < array->n_elements && gguf_value_is_integer(&value) && value.i64 >= 0 ? value.u64
+                                                                                        : missing;
 }
 
 uint64_t gguf_draft_token(const struct gguf_draft *draft, const char *text)
@@ -76,16 +107,14 @@ uint64_t gguf_draft_token(const struct gguf_draft *draft, const char *text)
 
 void gguf_draft_set(struct gguf_draft *draft, const char *name, struct gguf_value value)
 {
-    struct gguf_key *key = gguf_draft_key(draft, name);
-    char full[NAME_BYTES];
+    const struct gguf_key *key = gguf_draft_key(draft, name);
+    char full[GGUF_NAME_BYTES];
 
     if (draft->made.result < 0 || (key && gguf_value_equals(&key->value, &value)))
         return;
     full_name(draft->to, name, full);
-    if (key)
-        key->value = value;
-    else
-        draft->made.result = gguf_add_key(draft->made.model, full, value);
+    if (!gguf_set_key(draft->made.model, full, value))
+        draft->made.result = -ENOMEM;
     draft->made.is_changed = true;
 }
 
@@ -94,43 +123,56 @@ void gguf_draft_set_u32(struct gguf_draft *draft, const char *name, uint64_t num
     gguf_draft_set(draft, name, (struct gguf_value){.type = GGUF_UINT32, .u64 = number});
 }
 
-void gguf_draft_set_numbers(struct gguf_draft *draft, const char *name, enum gguf_value_type type,
-                            const uint32_t *numbers, uint64_t count)
+void gguf_draft_set_text(struct gguf_draft *draft, const char *name, const char *text)
 {
-    const unsigned width = gguf_value_type_bytes(type);
-    struct gguf_array_builder builder;
+    const char *copy = gguf_model_print(draft->made.model, "%s", text);
 
-    if (draft->made.result == 0)
-        draft->made.result =
-            gguf_make_array(draft->made.model, type, count, count * width, &builder);
-    for (uint64_t i = 0; draft->made.result == 0 && i < count; i++)
-        if (width == 1)
-            *builder.at++ = (uint8_t)numbers[i];
-        else
-            gguf_put_u32(&builder, numbers[i]);
-    if (draft->made.result == 0)
-        gguf_draft_set(draft, name,
-                       (struct gguf_value){.type = GGUF_ARRAY, .array = builder.array});
+    if (copy)
+        gguf_draft_set(draft, name, gguf_value_of_text(copy));
+    else
+        draft->made.result = -ENOMEM;
+}
+
+void gguf_draft_set_array(struct gguf_draft *draft, const char *name, enum gguf_value_type type,
+                          const void *elements, uint64_t count)
+{
+    const size_t n_bytes = count * gguf_value_type_bytes(type);
+    void *copy = draft->made.result == 0 ? gguf_model_alloc(draft->made.model, n_bytes) : NULL;
+
+    if (copy && n_bytes > 0)
+        memcpy(copy, elements, n_bytes);
+    if (copy)
+        gguf_draft_set(draft, name, gguf_value_of_numbers(type, copy, count));
+    else if (draft->made.result == 0)
+        draft->made.result = -ENOMEM;
+}
+
+/* Remove a key, which has a prefix unless it begins with a slash. */
+static void remove_key(struct gguf_draft *draft, const char *prefix, const char *name)
+{
+    char full[GGUF_NAME_BYTES];
+
+    full_name(prefix, name, full);
+    draft->made.is_changed |= gguf_remove_key(draft->made.model, full) == 0;
 }
 
 /* Set a key to "TYPE:VALUE" or "@TENSOR:D". */
-static void set_text(struct gguf_draft *draft, const char *name, const char *text)
+static void set_default(struct gguf_draft *draft, const char *name, char *text)
 {
-    const char *colon = strrchr(text, ':');
+    char *colon = strrchr(text, ':'), full[GGUF_NAME_BYTES], edit[2 * GGUF_NAME_BYTES];
     struct gguf_edits edits = {0};
-    char tensor_name[NAME_BYTES], full[NAME_BYTES], edit[2 * NAME_BYTES];
 
     if (*text == '@') {
         const struct gguf_item *item;
 
-        snprintf(tensor_name, sizeof tensor_name, "%.*s", (int)(colon - text - 1), text + 1);
-        item = gguf_draft_item(draft, tensor_name);
+        *colon = '\0';
+        item = gguf_draft_item(draft, text + 1);
         if (item)
             gguf_draft_set_u32(draft, name, item->like.ne[colon[1] - '0']);
         return;
     }
+    remove_key(draft, draft->to, name);
     full_name(draft->to, name, full);
-    gguf_remove_key(draft->made.model, full);
     snprintf(edit, sizeof edit, "%s=%s", full, text);
     draft->made.result = gguf_edits_set(&edits, edit, draft->made.report);
     if (draft->made.result == 0)
@@ -148,79 +190,72 @@ bool gguf_draft_lacks_text(const struct gguf_draft *draft, const char *name)
                                                gguf_string_equals(key->value.string, "default")));
 }
 
-/* llama.cpp wants four sections of RoPE; Ollama wrote three. */
-static void pad_array(struct gguf_draft *draft, const char *name, const char *old)
+/* Set a key to the first n numbers of an array of n_old, 3 and 4 or 4 and 3; false: it has others.
+ */
+static bool copy_sections(struct gguf_draft *draft, const char *name, uint64_t n, const char *old,
+                          uint64_t n_old)
 {
     const struct gguf_array array = gguf_draft_array(draft, old);
     uint32_t numbers[4] = {0};
 
     for (uint64_t i = 0; i < 3; i++)
         numbers[i] = (uint32_t)gguf_array_number(&array, i, 0);
-    if (array.n_elements == 3)
-        gguf_draft_set_numbers(draft, name, GGUF_INT32, numbers, 4);
+    if (array.n_elements == n_old)
+        gguf_draft_set_array(draft, name, GGUF_INT32, numbers, n);
+    return array.n_elements == n_old;
 }
 
-/* Return true if the word says what the key becomes, whatever the file has. */
-static bool is_final(char operation)
-{
-    return operation == '~' || operation == '!' || operation == '^';
-}
+/* A word of a list of keys; the character that says what it does is 0 or one of "=~!^-". */
+struct key_word {
+    char *name, *old, *text, operation;
+};
 
-static void obey_key(struct gguf_draft *draft, char *word)
+static struct key_word split_key(char *word)
 {
-    char *end = word + strcspn(word, "<=!~^"), *old = NULL, operation = *end, *text = end + 1;
-    const struct gguf_key *source;
-    char full[NAME_BYTES];
+    char *end = word + strcspn(word, "<=!~^");
+    struct key_word split = {word, word, end + 1, *end};
 
-    if (*word == '-') {
-        full_name(draft->to, word + 1, full);
-        if (gguf_remove_key(draft->made.model, full) == 0)
-            draft->made.is_changed = true;
-        return;
-    }
+    if (*word == '-')
+        return (struct key_word){word + 1, word + 1, end, '-'};
+    if (*end == '^')
+        split.old = end + 1;
     *end = '\0';
-    if (operation == '~' && gguf_draft_lacks_text(draft, word))
-        gguf_draft_set(
-            draft, word,
-            (struct gguf_value){
-                .type = GGUF_STRING,
-                .string = {gguf_model_print(draft->made.model, "%s", text), strlen(text)}});
-    if (operation == '!')
-        set_text(draft, word, text);
-    if (operation == '^')
-        pad_array(draft, word, text);
-    if (is_final(operation) || gguf_draft_key(draft, word))
-        return;
-    if (operation == '<') {
-        old = text;
-        text = old + strcspn(old, "=");
-        operation = *text;
-        *text++ = '\0';
+    if (split.operation == '<') {
+        split.old = end + 1;
+        end = split.old + strcspn(split.old, "=");
+        split.operation = *end;
+        split.text = end + 1;
+        *end = '\0';
     }
-    source = find_source(draft, old ? old : word);
+    return split;
+}
+
+static void obey_key(struct gguf_draft *draft, struct key_word word)
+{
+    const struct gguf_key *source;
+
+    switch (word.operation) {
+    case '-':
+        remove_key(draft, draft->to, word.name);
+        return;
+    case '~':
+        if (gguf_draft_lacks_text(draft, word.name))
+            gguf_draft_set_text(draft, word.name, word.text);
+        return;
+    case '!':
+        set_default(draft, word.name, word.text);
+        return;
+    case '^': /* llama.cpp wants four sections of RoPE; Ollama wrote three */
+        copy_sections(draft, word.name, 4, word.old, 3);
+        return;
+    }
+    if (gguf_draft_key(draft, word.name))
+        return;
+    source = find_source(draft, word.old);
     if (source)
-        gguf_draft_set(draft, word, source->value);
-    else if (operation == '=')
-        set_text(draft, word, text);
-}
-
-/* Call `obey` for a copy of each word. */
-static void for_each_word(struct gguf_draft *draft, const char *words,
-                          void (*obey)(struct gguf_draft *draft, char *word))
-{
-    char *copy = strdup(words ? words : ""), *rest = copy, *word;
-
-    if (!copy)
-        draft->made.result = -ENOMEM;
-    while (draft->made.result == 0 && (word = strsep(&rest, " ")))
-        if (*word != '\0')
-            obey(draft, word);
-    free(copy);
-}
-
-void gguf_draft_keys(struct gguf_draft *draft, const char *words)
-{
-    for_each_word(draft, words, obey_key);
+        gguf_draft_set(draft, word.name, source->value);
+    else if (word.operation == '=')
+        set_default(draft, word.name, word.text);
 }
 
 /* Return true if a value is the default "TYPE:VALUE" of a word; arrays and "@…" count as such. */
@@ -238,34 +273,40 @@ static bool equals_default(const struct gguf_value *value, const char *text)
                (value->type == GGUF_BOOL ? (float)(*plain == 't') : strtof(plain, NULL));
 }
 
-static void undo_key(struct gguf_draft *draft, char *word)
+static void undo_key(struct gguf_draft *draft, struct key_word word)
 {
-    char *end = word + strcspn(word, "<=!~^"), *text = NULL, *old = word, full[NAME_BYTES];
-    const char operation = *end;
-    const struct gguf_key *key;
+    const struct gguf_key *key = find_source(draft, word.name);
+    const bool is_own = draft->source == draft->made.model;
+    bool is_gone = strcmp(word.name, word.old) != 0;
 
-    if (*word == '-' || is_final(operation))
+    if (!key || (word.operation != '\0' && !strchr("=^", word.operation)) ||
+        (is_own && !is_gone && word.operation != '='))
         return;
-    *end = '\0';
-    if (operation == '<') {
-        old = end + 1;
-        end = old + strcspn(old, "=");
-    }
-    if (operation == '=' || (operation == '<' && *end == '=')) {
-        *end = '\0';
-        text = end + 1;
-    }
-    key = find_source(draft, word);
-    if (!key || (old == word && !text && draft->source == draft->made.model))
-        return;
-    if (!text || !equals_default(&key->value, text))
-        gguf_draft_set(draft, old, key->value);
+    if (word.operation == '^')
+        is_gone = copy_sections(draft, word.old, 3, word.name, 4);
+    else if (word.operation == '=' && equals_default(&key->value, word.text))
+        is_gone = true;
     else
-        old = NULL;
-    if (draft->source == draft->made.model && old != word) {
-        full_name(draft->from, word, full);
-        gguf_remove_key(draft->made.model, full);
+        gguf_draft_set(draft, word.old, key->value);
+    if (is_own && is_gone)
+        remove_key(draft, draft->from, word.name);
+}
+
+static void for_each_word(struct gguf_draft *draft, const char *words,
+                          void (*obey)(struct gguf_draft *draft, struct key_word word))
+{
+    struct gguf_string word;
+    char copy[GGUF_NAME_BYTES];
+
+    while (draft->made.result == 0 && gguf_next_word(&words, &word)) {
+        snprintf(copy, sizeof copy, "%.*s", (int)word.length_bytes, word.data);
+        obey(draft, split_key(copy));
     }
+}
+
+void gguf_draft_keys(struct gguf_draft *draft, const char *words)
+{
+    for_each_word(draft, words, obey_key);
 }
 
 void gguf_draft_undo_keys(struct gguf_draft *draft, const char *words)
@@ -297,8 +338,7 @@ void gguf_draft_rename_architecture(struct gguf_draft *draft, const char *name)
         }
     }
     draft->from = draft->to = prefix;
-    gguf_draft_set(draft, "/general.architecture",
-                   (struct gguf_value){.type = GGUF_STRING, .string = {name, strlen(name)}});
+    gguf_draft_set_text(draft, "/general.architecture", name);
 }
 
 /* ---- tensors ---- */
@@ -308,6 +348,47 @@ struct gguf_item *gguf_draft_item(const struct gguf_draft *draft, const char *na
     const size_t index = gguf_find_item(&draft->made, gguf_string_of(name));
 
     return index < draft->made.n_items ? &draft->made.items[index] : NULL;
+}
+
+/* Replace part of a name, see struct gguf_layout for where; `is_end`: at the end of the name. */
+static void rename_part(struct gguf_draft *draft, struct gguf_item *item, struct gguf_string part,
+                        struct gguf_string by, bool is_end)
+{
+    const struct gguf_string name = item->like.name;
+    const char *at = name.data, *end = at + name.length_bytes;
+
+    for (; (uint64_t)(end - at) >= part.length_bytes; at++) {
+        const char *behind = at + part.length_bytes;
+
+        if (memcmp(at, part.data, part.length_bytes) == 0 &&
+            (behind == end || (!is_end && (*behind == '.' || behind[-1] == '.')))) {
+            item->like.name =
+                gguf_compose_name(&draft->made, "%.*s%.*s%.*s", (int)(at - name.data), name.data,
+                                  (int)by.length_bytes, by.data, (int)(end - behind), behind);
+            return;
+        }
+        if (*part.data != '.')
+            return;
+    }
+}
+
+void gguf_draft_names(struct gguf_draft *draft, struct gguf_item *item, const char *words,
+                      bool is_back)
+{
+    struct gguf_string list[MAX_NAMES];
+    size_t n = 0;
+
+    while (n < MAX_NAMES && gguf_next_word(&words, &list[n]))
+        n++;
+    for (size_t i = 0; draft->made.result == 0 && i < n; i++) {
+        const struct gguf_string word = list[is_back ? n - 1 - i : i];
+        const char *arrow = memchr(word.data, '>', word.length_bytes), *new = arrow + 1;
+        const bool is_end = arrow[-1] == '$';
+        const struct gguf_string parts[] = {{word.data, (uint64_t)(arrow - word.data) - is_end},
+                                            {new, word.length_bytes - (uint64_t)(new - word.data)}};
+
+        rename_part(draft, item, parts[is_back], parts[!is_back], is_end);
+    }
 }
 
 void gguf_draft_drop(struct gguf_draft *draft, struct gguf_item *item)

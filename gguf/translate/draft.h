@@ -34,7 +34,7 @@ struct gguf_draft {
  *     K=TYPE:VALUE        that of K, or the default
  *     K=@TENSOR:D         dimension D of a tensor of the new model
  *     K!TYPE:VALUE        the value, even if there is another
- *     K^OLD               the three numbers of OLD and a 0
+ *     K^OLD               the three numbers of the array OLD and a 0
  *     K~TEXT              the text, if the key is missing, empty or "default"
  *     -K                  the key is removed
  *   A name has the draft's prefix unless it begins with a slash.
@@ -62,9 +62,6 @@ struct gguf_layout {
 /* The tables end with a row without an architecture. */
 extern const struct gguf_layout gguf_text_layouts[], gguf_projector_layouts[];
 
-/* Translate the tensors mtp.* of Qwen 3.5, which predict further tokens. */
-void gguf_draft_nextn(struct gguf_draft *draft);
-
 /*
  * Bring the rows of each head of queries and keys into the order of llama.cpp, in which halves
  * become neighbours; or back.
@@ -81,12 +78,8 @@ int gguf_draft_refuse(int result, const char *refusal, const char *what,
 
 /* ---- words ---- */
 
-/* Get the next word of a list, which may be NULL. Returns false after the last. */
-bool gguf_next_word(const char **list, struct gguf_string *word);
-
-/* Return true if the name begins with a word of the list; if a word is the text; if one ends so. */
+/* Return true if the name begins with a word of the list; if one ends so. */
 bool gguf_words_begin(const char *words, struct gguf_string name);
-bool gguf_words_have(const char *words, struct gguf_string text);
 bool gguf_words_end_with(const char *words, const char *end);
 
 /*
@@ -99,7 +92,7 @@ const char *gguf_split_number(struct gguf_string name, const char *prefix, uint6
 /* ---- keys ---- */
 
 /* Return the new model's key: `name` with the prefix `to`, or without one after a slash. */
-struct gguf_key *gguf_draft_key(const struct gguf_draft *draft, const char *name);
+const struct gguf_key *gguf_draft_key(const struct gguf_draft *draft, const char *name);
 
 /* Return a whole number of the file, of a key with the prefix `from`, or `missing`. */
 uint64_t gguf_draft_number(const struct gguf_draft *draft, const char *name, uint64_t missing);
@@ -117,9 +110,11 @@ uint64_t gguf_draft_token(const struct gguf_draft *draft, const char *text);
 void gguf_draft_set(struct gguf_draft *draft, const char *name, struct gguf_value value);
 void gguf_draft_set_u32(struct gguf_draft *draft, const char *name, uint64_t number);
 
-/* Set an array of 32-bit numbers, or of bools. */
-void gguf_draft_set_numbers(struct gguf_draft *draft, const char *name, enum gguf_value_type type,
-                            const uint32_t *numbers, uint64_t count);
+void gguf_draft_set_text(struct gguf_draft *draft, const char *name, const char *text);
+
+/* Set an array of numbers or bools, which are copied. */
+void gguf_draft_set_array(struct gguf_draft *draft, const char *name, enum gguf_value_type type,
+                          const void *elements, uint64_t count);
 
 /* Obey the words of a list of keys. */
 void gguf_draft_keys(struct gguf_draft *draft, const char *words);
@@ -142,8 +137,8 @@ void gguf_draft_rename_architecture(struct gguf_draft *draft, const char *name);
 struct gguf_item *gguf_draft_item(const struct gguf_draft *draft, const char *name);
 
 /* Obey the words of a list of names, or reverse them. */
-void gguf_draft_names(struct gguf_draft *draft, struct gguf_item *item, const char *words);
-void gguf_draft_undo_names(struct gguf_draft *draft, struct gguf_item *item, const char *words);
+void gguf_draft_names(struct gguf_draft *draft, struct gguf_item *item, const char *words,
+                      bool is_back);
 
 void gguf_draft_drop(struct gguf_draft *draft, struct gguf_item *item);
 

@@ -92,7 +92,7 @@ static void finish_mistral3(struct gguf_draft *draft)
 static void mark_deep_blocks(struct gguf_draft *draft, const struct gguf_array *deep)
 {
     const uint64_t n = gguf_draft_number(draft, "block_count", 0);
-    uint32_t is_deep[MAX_BLOCKS] = {0};
+    bool is_deep[MAX_BLOCKS] = {0};
 
     if (n > MAX_BLOCKS) {
         draft->refusal = "its vision tower has over 4096 blocks";
@@ -102,10 +102,10 @@ static void mark_deep_blocks(struct gguf_draft *draft, const struct gguf_array *
         const uint64_t block = gguf_array_number(deep, i, n);
 
         if (block < n)
-            is_deep[block] = 1;
+            is_deep[block] = true;
     }
     if (n > 0)
-        gguf_draft_set_numbers(draft, "is_deepstack_layers", GGUF_BOOL, is_deep, n);
+        gguf_draft_set_array(draft, "is_deepstack_layers", GGUF_BOOL, is_deep, n);
 }
 
 static void finish_qwen35(struct gguf_draft *draft)

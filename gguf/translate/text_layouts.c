@@ -2,9 +2,9 @@
 #include "gguf/translate/draft.h"
 
 #include "gguf/fusions.h"
-#include "gguf/made_values.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,25 +21,21 @@
 /* Cut the lists of the vocabulary to so many tokens. */
 static void cut_vocabulary(struct gguf_draft *draft, uint64_t n_tokens)
 {
-    static const char *const names[] = {"tokens", "scores", "token_type"};
-    char name[64];
+    static const char *const names[] = {"/tokenizer.ggml.tokens", "/tokenizer.ggml.scores",
+                                        "/tokenizer.ggml.token_type"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        struct gguf_key *key;
-        struct gguf_value cut, element;
-        struct gguf_cursor cursor;
+        struct gguf_array cut = gguf_draft_array(draft, names[i]);
+        struct gguf_cursor cursor = gguf_array_begin(&cut);
+        struct gguf_value element;
 
-        snprintf(name, sizeof name, "/tokenizer.ggml.%s", names[i]);
-        key = gguf_draft_key(draft, name);
-        if (!key || key->value.type != GGUF_ARRAY || key->value.array.n_elements <= n_tokens)
+        if (cut.n_elements <= n_tokens)
             continue;
-        cut = key->value;
-        cursor = gguf_array_begin(&cut.array);
         for (uint64_t j = 0; j < n_tokens; j++)
-            gguf_array_next(&cursor, cut.array.element_type, &element);
-        cut.array.n_elements = n_tokens;
-        cut.array.size_bytes = cursor.offset;
-        gguf_draft_set(draft, name, cut);
+            gguf_array_next(&cursor, cut.element_type, &element);
+        cut.n_elements = n_tokens;
+        cut.size_bytes = cursor.offset;
+        gguf_draft_set(draft, names[i], (struct gguf_value){.type = GGUF_ARRAY, .array = cut});
     }
 }
 
@@ -48,23 +44,11 @@ static void finish_gemma3(struct gguf_draft *draft)
     const struct gguf_item *embeddings = gguf_draft_item(draft, "token_embd.weight");
 
     if (!gguf_draft_key(draft, "/tokenizer.chat_template"))
-        gguf_draft_set(draft, "/tokenizer.chat_template",
-                       (struct gguf_value){.type = GGUF_STRING,
-                                           .string = {GEMMA_TEMPLATE, sizeof GEMMA_TEMPLATE - 1}});
+        gguf_draft_set_text(draft, "/tokenizer.chat_template", GEMMA_TEMPLATE);
     if (gguf_draft_number(draft, "context_length", 0) >= 131072)
         gguf_draft_keys(draft, "rope.scaling.type=str:linear rope.scaling.factor=f32:8");
     if (embeddings)
         cut_vocabulary(draft, embeddings->like.ne[1]);
-}
-
-/* Return the bits of a letter of base64, or -1. */
-static int base64_bits(char letter)
-{
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = letter ? strchr(letters, letter) : NULL;
-
-    return at ? (int)(at - letters) : -1;
 }
 
 static bool has_letters(const struct gguf_draft *draft)
@@ -80,37 +64,36 @@ static bool has_letters(const struct gguf_draft *draft)
 static void join_letters(struct gguf_draft *draft)
 {
     static const char name[] = "/tokenizer.ggml.precompiled_charsmap";
+    static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const struct gguf_array letters = gguf_draft_array(draft, name);
     struct gguf_cursor cursor = gguf_array_begin(&letters);
-    struct gguf_array_builder builder;
-    struct gguf_value letter;
+    uint8_t *bytes = gguf_model_alloc(draft->made.model, letters.n_elements);
     uint32_t bits = 0, n_bits = 0;
+    uint64_t n_bytes = 0;
 
-    draft->made.result =
-        gguf_make_array(draft->made.model, GGUF_UINT8, 0, letters.n_elements, &builder);
-    for (uint64_t i = 0; draft->made.result == 0 && i < letters.n_elements; i++) {
+    if (!bytes)
+        draft->made.result = -ENOMEM;
+    for (uint64_t i = 0; bytes && i < letters.n_elements; i++) {
+        struct gguf_value letter;
+        const char *at;
+
         gguf_array_next(&cursor, GGUF_STRING, &letter);
-        const char *text = letter.string.data;
-        const int value = letter.string.length_bytes == 1 ? base64_bits(*text) : -1;
-
-        if (letter.string.length_bytes == 1 && *text == '=')
+        if (letter.string.length_bytes == 1 && *letter.string.data == '=')
             break;
-        if (value < 0) {
+        at = letter.string.length_bytes == 1 ? memchr(base64, *letter.string.data, 64) : NULL;
+        if (!at) {
             draft->refusal = "its precompiled_charsmap is not in base64";
             return;
         }
-        bits = bits << 6 | (uint32_t)value;
+        bits = bits << 6 | (uint32_t)(at - base64);
         n_bits += 6;
         if (n_bits >= 8) {
             n_bits -= 8;
-            *builder.at++ = (uint8_t)(bits >> n_bits);
+            bytes[n_bytes++] = (uint8_t)(bits >> n_bits);
         }
     }
-    if (draft->made.result < 0)
-        return;
-    builder.array.n_elements = builder.array.size_bytes =
-        (uint64_t)(builder.at - builder.array.data);
-    gguf_draft_set(draft, name, (struct gguf_value){.type = GGUF_ARRAY, .array = builder.array});
+    if (bytes)
+        gguf_draft_set(draft, name, gguf_value_of_numbers(GGUF_UINT8, bytes, n_bytes));
 }
 
 static bool has_more_embeddings(const struct gguf_draft *draft)
@@ -124,30 +107,32 @@ static bool has_more_embeddings(const struct gguf_draft *draft)
 /* Give tokens of bytes and unused tokens their types. */
 static void correct_types(struct gguf_draft *draft)
 {
+    static const char name[] = "/tokenizer.ggml.token_type";
     const struct gguf_array tokens = gguf_draft_array(draft, "/tokenizer.ggml.tokens");
-    const struct gguf_array types = gguf_draft_array(draft, "/tokenizer.ggml.token_type");
+    const struct gguf_array types = gguf_draft_array(draft, name);
     struct gguf_cursor text = gguf_array_begin(&tokens), type = gguf_array_begin(&types);
-    struct gguf_array_builder builder;
-    struct gguf_value token, number;
+    uint32_t *made;
 
     if (tokens.element_type != GGUF_STRING || types.element_type != GGUF_INT32 ||
         tokens.n_elements != types.n_elements)
         return;
-    draft->made.result = gguf_make_array(draft->made.model, GGUF_INT32, types.n_elements,
-                                         4 * types.n_elements, &builder);
-    for (uint64_t i = 0; draft->made.result == 0 && i < types.n_elements; i++) {
+    made = gguf_model_alloc(draft->made.model, types.n_elements * sizeof *made);
+    for (uint64_t i = 0; made && i < types.n_elements; i++) {
+        struct gguf_value token, number;
+
         gguf_array_next(&text, GGUF_STRING, &token);
         gguf_array_next(&type, GGUF_INT32, &number);
+        made[i] = (uint32_t)number.u64;
         if (token.string.length_bytes == 6 && gguf_string_starts_with(token.string, "<0x") &&
             token.string.data[5] == '>')
-            number.u64 = 6; /* a byte */
+            made[i] = 6; /* a byte */
         else if (gguf_string_starts_with(token.string, "<unused"))
-            number.u64 = 1; /* normal */
-        gguf_put_u32(&builder, (uint32_t)number.u64);
+            made[i] = 1; /* normal */
     }
-    if (draft->made.result == 0)
-        gguf_draft_set(draft, "/tokenizer.ggml.token_type",
-                       (struct gguf_value){.type = GGUF_ARRAY, .array = builder.array});
+    if (made)
+        gguf_draft_set(draft, name, gguf_value_of_numbers(GGUF_INT32, made, types.n_elements));
+    else
+        draft->made.result = -ENOMEM;
 }
 
 static void cut_gemma3n(struct gguf_draft *draft)
@@ -168,7 +153,7 @@ static void cut_gemma3n(struct gguf_draft *draft)
     }
     n_ids += n_ids == 0;
     numbers[n_ids] = END_OF_TURN_OF_GEMMA;
-    gguf_draft_set_numbers(draft, ids, GGUF_INT32, numbers, n_ids + !is_there);
+    gguf_draft_set_array(draft, ids, GGUF_INT32, numbers, n_ids + !is_there);
     gguf_take_rows(&draft->made, gguf_draft_item(draft, "token_embd.weight"), 1, 0, n);
 }
 
@@ -196,10 +181,96 @@ static void finish_qwen3vl(struct gguf_draft *draft)
         gguf_draft_set_u32(draft, "n_deepstack_layers", deep.n_elements);
 }
 
+/* ---- tensors that predict further tokens ---- */
+
+/* Names of the tensors that all further layers share, if there is one. */
+static const char *const shared_names[][2] = {
+    {"mtp.fc.weight", "eh_proj.weight"},
+    {"mtp.pre_fc_norm_embedding.weight", "enorm.weight"},
+    {"mtp.pre_fc_norm_hidden.weight", "hnorm.weight"},
+    {"mtp.embed_tokens.weight", "embed_tokens.weight"},
+    {"mtp.shared_head.head.weight", "shared_head_head.weight"},
+    {"mtp.shared_head.norm.weight", "shared_head_norm.weight"},
+    {"mtp.norm.weight", "shared_head_norm.weight"},
+};
+
+/* These norms lack the 1 that those of other layers have. */
+static void add_one(struct gguf_draft *draft, struct gguf_item *item)
+{
+    const struct gguf_string name = item->like.name;
+
+    if (draft->made.result < 0 || gguf_string_ends_with(name, ".ssm_norm.weight") ||
+        !(gguf_string_ends_with(name, "_norm.weight") ||
+          gguf_string_ends_with(name, ".nextn.enorm.weight") ||
+          gguf_string_ends_with(name, ".nextn.hnorm.weight")))
+        return;
+    gguf_draft_set_type(draft, item, DEQUANT_F32);
+    draft->made.pieces[item->first_piece].of.map = GGUF_MAP_ADD;
+    draft->made.pieces[item->first_piece].of.constant = 1;
+}
+
+/* Give a tensor its name in block n_blocks + its layer, or drop it. */
+static void rename_layer(struct gguf_draft *draft, struct gguf_item *item, uint64_t n_blocks,
+                         uint64_t n_layers)
+{
+    char text[GGUF_NAME_BYTES];
+    uint64_t layer;
+    const char *rest = gguf_split_number(item->like.name, "mtp.layers.", &layer, text);
+    size_t i = 0;
+
+    while (i < sizeof shared_names / sizeof *shared_names && strcmp(text, shared_names[i][0]) != 0)
+        i++;
+    if (rest && !gguf_text_starts_with(rest, "mlp.experts.")) {
+        item->like.name =
+            gguf_compose_name(&draft->made, "blk.%" PRIu64 ".%s", n_blocks + layer, rest);
+    } else if (!rest && i < sizeof shared_names / sizeof *shared_names && n_layers == 1) {
+        item->like.name = gguf_compose_name(&draft->made, "blk.%" PRIu64 ".nextn.%s", n_blocks,
+                                            shared_names[i][1]);
+    } else { /* like experts with a gap, which would be refused as unknown */
+        gguf_draft_drop(draft, item);
+        return;
+    }
+    add_one(draft, item);
+}
+
+/* Translate the tensors mtp.* of Qwen 3.5, which predict further tokens. */
+static void finish_nextn(struct gguf_draft *draft)
+{
+    struct gguf_composition *made = &draft->made;
+    uint64_t n_blocks = 0, n_layers = 0, number;
+    char text[GGUF_NAME_BYTES];
+
+    for (size_t i = 0; i < made->n_items; i++) {
+        const struct gguf_string name = made->items[i].like.name;
+
+        if (gguf_split_number(name, "blk.", &number, text) && number >= n_blocks)
+            n_blocks = number + 1;
+        if (gguf_string_starts_with(name, "blk.") && gguf_string_contains(name, ".nextn."))
+            return;
+        if (gguf_split_number(name, "mtp.layers.", &number, text) && number >= n_layers)
+            n_layers = number + 1;
+        else if (gguf_string_starts_with(name, "mtp.") && n_layers == 0)
+            n_layers = 1;
+    }
+    if (n_layers == 0 || n_blocks == 0)
+        return;
+    if (n_layers > 64) {
+        draft->refusal = "it has over 64 layers that predict further tokens";
+        return;
+    }
+    gguf_draft_set_u32(draft, "nextn_predict_layers", n_layers);
+    gguf_draft_set_u32(draft, "block_count", n_blocks + n_layers);
+    for (enum gguf_fusion_id id = GGUF_FUSION_MTP_GATE; id <= GGUF_FUSION_MTP_DOWN; id++)
+        gguf_fuse(made, id, GGUF_FUSE_ANY);
+    for (size_t i = 0; made->result == 0 && i < made->n_items; i++)
+        if (!made->items[i].is_dropped && gguf_string_starts_with(made->items[i].like.name, "mtp."))
+            rename_layer(draft, &made->items[i], n_blocks, n_layers);
+}
+
 static void finish_qwen35(struct gguf_draft *draft)
 {
     take_maximum(draft, "attention.head_count_kv", 2);
-    gguf_draft_nextn(draft);
+    finish_nextn(draft);
 }
 
 static void finish_qwen3next(struct gguf_draft *draft)
@@ -311,8 +382,8 @@ static void end_turns(struct gguf_draft *draft)
     for (size_t i = 0; i < 2; i++)
         if (gguf_draft_number(draft, names[i], END_OF_TEXT) == END_OF_TEXT)
             gguf_draft_set_u32(draft, names[i], END_OF_TURN);
-    gguf_draft_set_numbers(draft, "/tokenizer.ggml.eos_token_ids", GGUF_INT32,
-                           (uint32_t[]){END_OF_TURN}, 1);
+    gguf_draft_set_array(draft, "/tokenizer.ggml.eos_token_ids", GGUF_INT32,
+                         (uint32_t[]){END_OF_TURN}, 1);
 }
 
 static bool lacks_projector_type(const struct gguf_draft *draft)

@@ -3,15 +3,13 @@
 
 #include "dequant/kernels.h"
 #include "gguf/fusions.h"
-#include "gguf/made_values.h"
 #include "gguf/translate/draft.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { NAME_BYTES = 256 };
 
 /* ---- what rows do not say ---- */
 
@@ -25,7 +23,6 @@ static void undo_gemma3(struct gguf_draft *draft)
 
     if (scale > 0 && side < 1 << 16)
         gguf_draft_set_u32(draft, "/gemma3.mm.tokens_per_image", side / scale * (side / scale));
-    gguf_draft_keys(draft, "num_channels=u32:3");
     /* Old projectors have the names of the two matrices exchanged. */
     for (size_t i = 0; i < draft->made.n_items; i++) {
         struct gguf_item *item = &draft->made.items[i];
@@ -38,7 +35,7 @@ static void undo_gemma3(struct gguf_draft *draft)
     }
     for (size_t i = 0; is_swapped && i < draft->made.n_items; i++)
         gguf_draft_names(draft, &draft->made.items[i],
-                         ".mlp.fc1>.mlp.fc0 .mlp.fc2>.mlp.fc1 .mlp.fc0>.mlp.fc2");
+                         ".mlp.fc1>.mlp.fc0 .mlp.fc2>.mlp.fc1 .mlp.fc0>.mlp.fc2", false);
 }
 
 static void undo_mistral3(struct gguf_draft *draft)
@@ -54,33 +51,12 @@ static void undo_mistral3(struct gguf_draft *draft)
     if (n_heads > 0)
         gguf_draft_set_u32(draft, "attention.key_length",
                            gguf_draft_number(draft, "embedding_length", 0) / n_heads);
-    gguf_draft_keys(draft, "num_channels=u32:3 rope.freq_base=f32:10000 "
-                           "/mistral3.mm.projector_hidden_act=str:gelu");
     gguf_draft_keys(draft, has_bias ? "/mistral3.mm.projector_bias=bool:true"
                                     : "/mistral3.mm.projector_bias=bool:false");
     draft->source = draft->made.model; /* the vocabulary is the text model's */
     token = gguf_draft_token(draft, "[IMG]");
     if (token < UINT32_MAX)
         gguf_draft_set_u32(draft, "/mistral3.image_token_index", token);
-}
-
-/* Give the text model its three sections of RoPE again. */
-static void undo_sections(struct gguf_draft *draft)
-{
-    static const char old[] = "rope.dimension_sections";
-    const struct gguf_key *key = gguf_find_arch_key(draft->made.model, old);
-    const struct gguf_string name = gguf_architecture_of(draft->made.model);
-    char text[GGUF_NAME_BYTES];
-    uint32_t numbers[3];
-
-    if (!key || key->value.type != GGUF_ARRAY || key->value.array.n_elements != 4)
-        return;
-    for (uint64_t i = 0; i < 3; i++)
-        numbers[i] = (uint32_t)gguf_array_number(&key->value.array, i, 0);
-    snprintf(text, sizeof text, "/%.*s.rope.mrope_section", (int)name.length_bytes, name.data);
-    gguf_draft_set_numbers(draft, text, GGUF_INT32, numbers, 3);
-    snprintf(text, sizeof text, "-/%.*s.%s", (int)name.length_bytes, name.data, old);
-    gguf_draft_keys(draft, text);
 }
 
 static void undo_qwen25vl(struct gguf_draft *draft)
@@ -92,11 +68,8 @@ static void undo_qwen25vl(struct gguf_draft *draft)
 
     for (uint64_t i = step; step > 0 && i <= n_blocks && n < 64; i += step)
         full[n++] = (uint32_t)i - 1;
-    gguf_draft_set_numbers(draft, "fullatt_block_indexes", GGUF_INT32, full, n);
+    gguf_draft_set_array(draft, "fullatt_block_indexes", GGUF_INT32, full, n);
     gguf_draft_set_u32(draft, "spatial_patch_size", gguf_draft_number(draft, "patch_size", 14));
-    gguf_draft_keys(draft, "num_channels=u32:3 temporal_patch_size=u32:2 rope.freq_base=f32:10000 "
-                           "spatial_merge_size=u32:2 window_size=u32:112");
-    undo_sections(draft);
 }
 
 /* Join the two frames of the patches and divide queries, keys and values. */
@@ -120,7 +93,6 @@ static void undo_qwen35(struct gguf_draft *draft)
         gguf_draft_drop(draft, frames[1]);
     }
     gguf_unfuse(made, GGUF_FUSION_VISION_QKV);
-    gguf_draft_keys(draft, "num_channels=u32:3");
 }
 
 static void undo_qwen3vl(struct gguf_draft *draft)
@@ -135,7 +107,7 @@ static void undo_qwen3vl(struct gguf_draft *draft)
         if (value.boolean && n < 64)
             deep[n++] = i;
     }
-    gguf_draft_set_numbers(draft, "deepstack_visual_indexes", GGUF_INT32, deep, n);
+    gguf_draft_set_array(draft, "deepstack_visual_indexes", GGUF_INT32, deep, n);
     for (size_t i = 0; draft->made.result == 0 && i < draft->made.n_items; i++) {
         struct gguf_item *item = &draft->made.items[i];
         char text[GGUF_NAME_BYTES];
@@ -148,7 +120,6 @@ static void undo_qwen3vl(struct gguf_draft *draft)
                     gguf_compose_name(&draft->made, "v.deepstack_merger.%" PRIu32 ".%s%s", j,
                                       gguf_text_starts_with(rest, "fc") ? "linear_" : "", rest);
     }
-    undo_sections(draft);
     undo_qwen35(draft);
 }
 
@@ -159,30 +130,37 @@ static void undo_llama4(struct gguf_draft *draft)
     gguf_draft_set(
         draft, "pixel_shuffle_ratio",
         (struct gguf_value){.type = GGUF_FLOAT32, .f32 = 1.0f / (float)(scale > 0 ? scale : 2)});
-    gguf_draft_keys(draft, "num_channels=u32:3");
 }
 
 static void undo_gemma4(struct gguf_draft *draft)
 {
     gguf_unfuse(&draft->made, GGUF_FUSION_GATE_UP_EXPS);
-    gguf_draft_keys(draft, "num_channels=u32:3 projector.scale_factor=u32:3");
 }
 
 static void undo_glmocr(struct gguf_draft *draft)
 {
     gguf_unfuse(&draft->made, GGUF_FUSION_FFN_GATE_UP);
-    undo_sections(draft);
 }
+
+#define CHANNELS "num_channels=u32:3 "
 
 /* Projectors that have a way back. */
 static const struct way_back {
     const char *architecture; /* as in the row */
     void (*undo)(struct gguf_draft *draft);
+    const char *keys; /* that the file has in addition */
 } ways_back[] = {
-    {"gemma3", undo_gemma3},     {"qwen35 qwen35moe", undo_qwen35},
-    {"mistral3", undo_mistral3}, {"qwen3vl qwen3vlmoe", undo_qwen3vl},
-    {"llama4", undo_llama4},     {"qwen25vl", undo_qwen25vl},
-    {"gemma4", undo_gemma4},     {"glmocr", undo_glmocr},
+    {"gemma3", undo_gemma3, CHANNELS},
+    {"qwen35 qwen35moe", undo_qwen35, CHANNELS},
+    {"mistral3", undo_mistral3,
+     CHANNELS "rope.freq_base=f32:10000 /mistral3.mm.projector_hidden_act=str:gelu"},
+    {"qwen3vl qwen3vlmoe", undo_qwen3vl, CHANNELS},
+    {"llama4", undo_llama4, CHANNELS},
+    {"qwen25vl", undo_qwen25vl,
+     CHANNELS "temporal_patch_size=u32:2 rope.freq_base=f32:10000 spatial_merge_size=u32:2 "
+              "window_size=u32:112"},
+    {"gemma4", undo_gemma4, CHANNELS "projector.scale_factor=u32:3"},
+    {"glmocr", undo_glmocr, NULL},
 };
 
 /* ---- which rows ---- */
@@ -215,7 +193,7 @@ static const struct way_back *find_rows(struct gguf_string kind, struct gguf_str
                                         const struct gguf_layout **text,
                                         const struct gguf_layout **projector)
 {
-    char word[NAME_BYTES];
+    char word[GGUF_NAME_BYTES];
 
     snprintf(word, sizeof word, "projector_type!str:%.*s", (int)kind.length_bytes, kind.data);
     for (size_t i = 0; i < sizeof ways_back / sizeof *ways_back; i++) {
@@ -267,7 +245,7 @@ static void add_projector(struct gguf_draft *draft, const struct gguf_layout *ro
              gguf_string_ends_with(item->like.name, ".attn_qkv.weight")) &&
             fits_f16(draft->file, &item->like))
             gguf_draft_set_type(draft, item, DEQUANT_F16);
-        gguf_draft_undo_names(draft, item, row->names);
+        gguf_draft_names(draft, item, row->names, true);
     }
 }
 
@@ -291,20 +269,15 @@ static int compare_keys(const void *a, const void *b)
 static void add_scores(struct gguf_draft *draft)
 {
     const uint64_t n = gguf_draft_array(draft, "/tokenizer.ggml.tokens").n_elements;
-    struct gguf_array_builder builder;
+    float *scores = gguf_model_alloc(draft->made.model, n * sizeof *scores);
 
-    if (n == 0 || gguf_draft_key(draft, "/tokenizer.ggml.scores"))
-        return;
-    draft->made.result = gguf_make_array(draft->made.model, GGUF_FLOAT32, n, 4 * n, &builder);
-    for (uint64_t i = 0; draft->made.result == 0 && i < n; i++) {
-        const float score = (float)i;
-
-        memcpy(builder.at, &score, sizeof score);
-        builder.at += sizeof score;
-    }
-    if (draft->made.result == 0)
+    for (uint64_t i = 0; scores && i < n; i++)
+        scores[i] = (float)i;
+    if (!scores)
+        draft->made.result = -ENOMEM;
+    else if (n > 0 && !gguf_draft_key(draft, "/tokenizer.ggml.scores"))
         gguf_draft_set(draft, "/tokenizer.ggml.scores",
-                       (struct gguf_value){.type = GGUF_ARRAY, .array = builder.array});
+                       gguf_value_of_numbers(GGUF_FLOAT32, scores, n));
 }
 
 int gguf_join_for_ollama(const struct gguf_model *text, const struct gguf_model *projector,
@@ -315,7 +288,7 @@ int gguf_join_for_ollama(const struct gguf_model *text, const struct gguf_model 
         "ggufs knows no file of Ollama that holds this model and this projector";
     const struct gguf_layout *layout, *row;
     const struct way_back *way;
-    char prefix[NAME_BYTES];
+    char prefix[GGUF_NAME_BYTES];
     struct gguf_report own = {0};
     struct gguf_draft draft;
     int result;
@@ -332,12 +305,11 @@ int gguf_join_for_ollama(const struct gguf_model *text, const struct gguf_model 
     gguf_append_items(&draft.made, text);
     if (draft.made.result == 0 && layout->renamed)
         gguf_draft_rename_architecture(&draft, row->architecture);
-    if (draft.made.result == 0) {
-        for (size_t i = 0; i < draft.made.n_items; i++)
-            gguf_draft_undo_names(&draft, &draft.made.items[i], layout->names);
-        gguf_draft_undo_keys(&draft, layout->keys);
+    for (size_t i = 0; i < draft.made.n_items; i++)
+        gguf_draft_names(&draft, &draft.made.items[i], layout->names, true);
+    gguf_draft_undo_keys(&draft, layout->keys);
+    if (draft.made.result == 0)
         add_scores(&draft);
-    }
     name = layout->renamed ? gguf_string_of(row->architecture) : name;
     snprintf(prefix, sizeof prefix, "%.*s.vision.", (int)name.length_bytes, name.data);
     draft.from = "clip.vision.";
@@ -346,6 +318,7 @@ int gguf_join_for_ollama(const struct gguf_model *text, const struct gguf_model 
     if (draft.made.result == 0) {
         add_projector(&draft, row);
         gguf_draft_undo_keys(&draft, row->keys);
+        gguf_draft_keys(&draft, way->keys);
         way->undo(&draft);
     }
     gguf_draft_keys(&draft, "-/general.type -/general.name -/general.size_label");

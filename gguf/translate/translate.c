@@ -8,15 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_BYTES = 256 };
-
 /* ---- which row ---- */
 
 /* Return true if a tensor's name begins or ends with a pattern "v.*" or "*.ssm_dt", or is "=v". */
 static bool has_tensor(const struct gguf_draft *draft, const char *pattern)
 {
     const size_t length = strlen(pattern);
-    char part[NAME_BYTES];
+    char part[GGUF_NAME_BYTES];
 
     snprintf(part, sizeof part, "%.*s", (int)(length - 1), pattern + (pattern[length - 1] != '*'));
     for (uint64_t i = 0; i < draft->file->n_tensors; i++) {
@@ -34,7 +32,7 @@ static bool is_marked(const struct gguf_draft *draft, const struct gguf_layout *
 {
     const char *words = layout->markers;
     struct gguf_string word;
-    char text[NAME_BYTES], *value;
+    char text[GGUF_NAME_BYTES], *value;
     const struct gguf_key *key;
 
     if (layout->is)
@@ -75,7 +73,7 @@ static void apply(struct gguf_draft *draft, const struct gguf_layout *layout)
             gguf_draft_drop(draft, item);
             continue;
         }
-        gguf_draft_names(draft, item, layout->names);
+        gguf_draft_names(draft, item, layout->names, false);
         if (gguf_words_begin(layout->f32, item->like.name))
             gguf_draft_set_type(draft, item, DEQUANT_F32);
     }
@@ -118,7 +116,7 @@ static int translate_text(const struct gguf_model *file, struct gguf_translation
 {
     const struct gguf_layout *layout = gguf_text_layouts;
     struct gguf_string name = gguf_architecture_of(file);
-    char prefix[NAME_BYTES];
+    char prefix[GGUF_NAME_BYTES];
     struct gguf_draft draft;
     int result;
 
@@ -148,7 +146,7 @@ static int translate_text(const struct gguf_model *file, struct gguf_translation
 static void translate_tower(struct gguf_draft *draft, const struct gguf_layout *layout,
                             struct gguf_string architecture)
 {
-    char from[NAME_BYTES], to[NAME_BYTES], keys[NAME_BYTES];
+    char from[GGUF_NAME_BYTES], to[GGUF_NAME_BYTES], keys[GGUF_NAME_BYTES];
     const int n = (int)architecture.length_bytes;
 
     snprintf(from, sizeof from, "%.*s.%s.", n, architecture.data, layout->tower);
