@@ -328,7 +328,8 @@ class TestLayouts(TranslationTestCase):
 
     def test_qwen3vl_projector(self):
         keys = {"vision.block_count": (UINT32, 2), "vision.patch_size": (UINT32, 2), "embedding_length": (UINT32, 5),
-                "vision.deepstack_visual_indexes": (ARRAY, Array(INT32, [1]))}
+                "vision.deepstack_visual_indexes": (ARRAY, Array(INT32, [1])),
+                "rope.mrope_section": (ARRAY, Array(INT32, [2, 3, 3]))}
         tensors = {"v.blk.0.attn_q.weight": [4, 4], "v.blk.0.attn_k.weight": [4, 4], "v.blk.0.attn_v.weight": [4, 4],
                    "v.blk.0.attn_q.bias": [4], "v.blk.0.attn_k.bias": [4], "v.blk.0.attn_v.bias": [4],
                    "v.blk.0.mlp.linear_fc1.weight": [4, 6], "v.pos_embed.weight": [4, 9],
@@ -351,7 +352,9 @@ class TestLayouts(TranslationTestCase):
                      "mm.0.weight": ([4, 4], "v.merger.linear_fc1.weight"),
                      "v.deepstack.1.fc2.bias": ([4], "v.deepstack_merger.0.linear_fc2.bias"),
                      "v.deepstack.1.norm.weight": ([4], "v.deepstack_merger.0.norm.weight")}, "mmproj.gguf")
-        self.assertEqual([1], self.way_back(path)["qwen3vl.vision.deepstack_visual_indexes"])
+        found = self.way_back(path)
+        self.assertEqual([1], found["qwen3vl.vision.deepstack_visual_indexes"])
+        self.assertEqual([2, 3, 3], found["qwen3vl.rope.mrope_section"])
         del keys["vision.deepstack_visual_indexes"], tensors["v.deepstack_merger.0.linear_fc2.bias"]
         del tensors["v.deepstack_merger.0.norm.weight"]
         self.way_back(self.model("qwen35", keys, tensors | {"token_embd.weight": [4, 4], "blk.0.ssm_dt": [4]}))
