@@ -67,7 +67,8 @@ static int add_folders(struct fs_listing *listing, const char *path, const char 
 /* Return true for the names of the files at the root. */
 static bool is_reserved(const char *name)
 {
-    return strcmp(name, "models.tsv") == 0 || strcmp(name, "models.json") == 0;
+    return strcmp(name, "models.tsv") == 0 || strcmp(name, "models.json") == 0 ||
+           strcmp(name, "presets.ini") == 0;
 }
 
 static int rename_entry(struct fs_entry *entry, size_t number)

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No folder or store has more; a walk ends there. */
-enum { MAX_MODELS = 200000, MAX_FOLDERS = 100000, MAX_DEPTH = 32 };
+/* A walk ends there. */
+enum { MAX_FOLDERS = 100000, MAX_DEPTH = 32 };
 
 /* Names of directories: the system's 255 bytes, less what tells equal ones apart. */
 enum { MAX_NAME_BYTES = 245 };
@@ -30,7 +30,7 @@ static int walk_folder(struct walk *walk, const char *path, const char *below, i
     struct gguf_folder folder;
     int result;
 
-    if (++walk->n_folders > MAX_FOLDERS || depth > MAX_DEPTH || walk->list->n_models > MAX_MODELS) {
+    if (++walk->n_folders > MAX_FOLDERS || depth > MAX_DEPTH) {
         walk->list->error = -E2BIG;
         return 0;
     }
@@ -322,7 +322,8 @@ static void add_file(struct listing *listing, const char *path, const char *belo
         gguf_model_list_add(is_projector ? &listing->projectors : listing->list,
                             own ? strndup(below, length > 0 ? length : strlen(below)) : NULL, own);
     if (!model) {
-        listing->list->error = -ENOMEM;
+        if (listing->list->error == 0)
+            listing->list->error = listing->projectors.error;
         return;
     }
     model->is_partial = is_partial;
@@ -373,7 +374,7 @@ int gguf_list_folder(const struct gguf_store_access *access, const char *root,
         return gguf_set_reason(reason, result,
                                "has over %d folders or %d models, or over %d folders in each "
                                "other; name a smaller one",
-                               MAX_FOLDERS, MAX_MODELS, MAX_DEPTH);
+                               MAX_FOLDERS, GGUF_MAX_LISTED_MODELS, MAX_DEPTH);
     }
     return result < 0 ? gguf_set_reason(reason, result, "%s", strerror(-result)) : 0;
 }

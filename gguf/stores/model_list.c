@@ -153,12 +153,13 @@ const struct gguf_store_access gguf_direct_access = {
 
 struct gguf_listed_model *gguf_model_list_add(struct gguf_model_list *list, char *name, char *path)
 {
+    const bool is_full = list->n_models >= GGUF_MAX_LISTED_MODELS;
     struct gguf_listed_model *grown = NULL;
 
-    if (name)
+    if (name && !is_full)
         grown = gguf_grow(list->models, &list->room, list->n_models + 1, sizeof *grown);
     if (!grown) {
-        list->error = -ENOMEM;
+        list->error = is_full ? -E2BIG : -ENOMEM;
         free(name);
         free(path);
         return NULL;

@@ -74,6 +74,9 @@ struct gguf_listed_model {
     uint64_t size_bytes;          /* of the model's files, as the folder or the manifest has them */
 };
 
+/* No folder or store has more. */
+enum { GGUF_MAX_LISTED_MODELS = 200000 };
+
 struct gguf_model_list {
     struct gguf_listed_model *models;
     size_t n_models, room;

@@ -247,6 +247,9 @@ static void add_entry(struct gguf_store_search *search, char *name, const char *
         gguf_listed_model_refuse(entry, BAD_DIGEST, digest);
 }
 
+/* Indexes can name each other, and themselves: no sum is checked. */
+enum { MAX_INDEXES = 256, MAX_INDEX_DEPTH = 4 };
+
 /* Add the manifests of an index. Takes the path of its file. `outer`: of an index in an index. */
 static int add_index(struct gguf_store_search *search, char *path, const char *outer, int depth)
 {
@@ -261,16 +264,26 @@ static int add_index(struct gguf_store_search *search, char *path, const char *o
         const char *reference =
             gguf_store_string(cJSON_GetObjectItemCaseSensitive(row, "annotations"),
                               "org.opencontainers.image.ref.name");
-        char *name = gguf_text("%s%s%s", outer, outer[0] != '\0' ? "/" : "",
-                               gguf_is_safe(reference) ? reference : digest);
-        char *file = depth < 4 && strstr(gguf_store_string(row, "mediaType"), ".index.")
-                         ? blob_path(search, digest, '/', "blobs")
-                         : NULL;
+        char *name, *file;
+
+        if (search->index.error < 0)
+            break;
+        name = gguf_text("%s%s%s", outer, outer[0] != '\0' ? "/" : "",
+                         gguf_is_safe(reference) ? reference : digest);
+        file = depth < MAX_INDEX_DEPTH && strstr(gguf_store_string(row, "mediaType"), ".index.")
+                   ? blob_path(search, digest, '/', "blobs")
+                   : NULL;
 
         if (!file || !name) {
             add_entry(search, name, digest, "blobs");
             free(file);
             continue;
+        }
+        if (++search->n_indexes > MAX_INDEXES) {
+            search->index.error = -E2BIG;
+            free(name);
+            free(file);
+            break;
         }
         result = add_index(search, file, name, depth + 1);
         if (result < 0)

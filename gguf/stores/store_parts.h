@@ -13,6 +13,7 @@ struct gguf_store_search {
     const char *root;
     const char *wanted;            /* the name of the model that the user wants; NULL: all */
     struct gguf_model_list index;  /* names and paths of what load() takes */
+    size_t n_indexes;              /* of image layouts, which were read for it */
     struct gguf_model_list *found; /* by load() */
 };
 

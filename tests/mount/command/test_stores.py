@@ -406,6 +406,9 @@ class TestImages(StoreTestCase):
         for path in ("image/index.json", "image/blobs/sha256/" + index[7:]):
             self.put(json.dumps({"manifests": [row, row]}).encode(), path)
         self.expect_refusal("[not-a-file]", spec + ":x")
+        for path in ("image/index.json", "image/blobs/sha256/" + index[7:]):
+            self.put(json.dumps({"manifests": [row] * 1000}).encode(), path)
+        self.assertIn("too many models", self.run_ggufs("--info", spec).err)
         os.truncate(self.path("image/index.json"), 100 << 20)
         self.expect_refusal("[not-a-file]", spec)
 

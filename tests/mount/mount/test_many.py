@@ -158,16 +158,18 @@ class TestFolders(ManyTestCase):
 
     def test_long_and_reserved_names(self):
         long = "x" * 249
-        for name in (f"{long}.gguf", f"{long[:-1]}y.gguf", "\n" * 100 + ".gguf", "models.tsv.gguf"):
+        for name in (f"{long}.gguf", f"{long[:-1]}y.gguf", "\n" * 100 + ".gguf", "models.tsv.gguf",
+                     "presets.ini.gguf"):
             self.put(name, model())
         self.mount(self.models)
         names = self.names()
-        self.assertEqual(6, len(set(names)))
+        self.assertEqual(7, len(set(names)))
         self.assertIn("models.tsv~2", names)
+        self.assertIn("presets.ini~2", names)
         for name in names:
             if name not in ("models.tsv", "models.json"):
                 self.assertTrue(os.listdir(self.at(name)), name)
-        self.assertEqual(5, len(self.read("models.tsv").splitlines()))
+        self.assertEqual(6, len(self.read("models.tsv").splitlines()))
 
     def test_clashes(self):
         """Two models of one name are both there, and a folder keeps its name."""
