@@ -137,7 +137,7 @@ static const struct gguf_rule_text texts[GGUF_N_RULES] = {
                          "The file is laid out as Ollama wants it: it holds more than the text "
                          "model, or names and keys of its own.",
                          "Run it with Ollama or ggufs-run, or give llama.cpp model.gguf and "
-                         "mmproj.gguf of its tree: ggufs --cat FILE model.gguf.",
+                         "mmproj.gguf of its tree: ggufs --cat model.gguf FILE.",
                          .refused_by = GGUF_LOADER_LLAMA | GGUF_LOADER_IK},
     [GGUF_RULE_LOADER] = {"loader", "The program that --for names does not load such a file.",
                           "Write it anew with ggufs --cat model.gguf, or convert the model again."},

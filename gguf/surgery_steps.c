@@ -29,7 +29,8 @@ static bool read_range(struct gguf_work *work, const char **list, const char *wh
         is_right = isdigit((unsigned char)end[1]);
         range[1] = strtoull(end + 1, &end, 10);
     }
-    if (!is_right || range[0] > range[1] || !strchr(", \r\n", *end)) {
+    end += strspn(end, " ");
+    if (!is_right || range[0] > range[1] || !strchr(",\r\n", *end)) {
         gguf_compose_fail(&work->made, GGUF_NO_PLACE, "%s is not a list of %ss like 0-9,12",
                           gguf_quote((struct gguf_string){*list, strcspn(*list, "\r\n")}).text,
                           what);
@@ -40,7 +41,7 @@ static bool read_range(struct gguf_work *work, const char **list, const char *wh
                           "there is no %s %" PRIu64 ", the model has %" PRIu64
                           " of them, from 0 on",
                           what, range[1], limit);
-    *list = *end == ',' ? end + 1 : NULL;
+    *list = *end == ',' ? end + 1 + strspn(end + 1, " ") : NULL;
     return work->made.result == 0;
 }
 
@@ -145,8 +146,10 @@ void gguf_do_layers(struct gguf_work *work, const struct gguf_step *step)
 /* Return the list of a block: `text` is one for all, or has a line "BLOCK: LIST" for each. */
 static const char *experts_of(const char *text, uint32_t block)
 {
+    const size_t line = strcspn(text, "\r\n");
+
     if (!strchr(text, ':'))
-        return text;
+        return text[line + strspn(text + line, "\r\n ")] == '\0' ? text : NULL;
     while (text) {
         char *colon;
 
@@ -224,7 +227,16 @@ static bool matches(struct gguf_string name, const char *pattern)
     return is_match;
 }
 
-/* Return true if --drop names the tensor. `first_mtp` is the base's first block of the MTP part. */
+/* Return the first block of a model's MTP part, or GGUF_NO_BLOCK. */
+static uint32_t first_mtp_of(const struct gguf_model *model)
+{
+    const uint32_t n_blocks = gguf_count_blocks(model);
+    const uint64_t n_mtp = gguf_arch_number(model, "nextn_predict_layers", 0);
+
+    return n_mtp > 0 && n_mtp <= n_blocks ? n_blocks - (uint32_t)n_mtp : GGUF_NO_BLOCK;
+}
+
+/* Return true if --drop names the tensor. `first_mtp` is of the model that it comes from. */
 static bool is_named(const struct gguf_work *work, const struct gguf_item *item,
                      const char *pattern, uint32_t first_mtp)
 {
@@ -254,13 +266,15 @@ static void fail_pattern(struct gguf_work *work, const struct gguf_step *step, c
 
 void gguf_do_drop(struct gguf_work *work, const struct gguf_step *step)
 {
-    const uint32_t n_blocks = gguf_count_blocks(work->made.base);
-    const uint64_t n_mtp = gguf_arch_number(work->made.base, "nextn_predict_layers", 0);
-    const uint32_t first_mtp =
-        n_mtp > 0 && n_mtp <= n_blocks ? n_blocks - (uint32_t)n_mtp : GGUF_NO_BLOCK;
+    const struct gguf_model *from = work->made.base;
+    uint32_t first_mtp = first_mtp_of(from);
     bool is_used = false;
 
     for (size_t i = 0; i < work->made.n_items; i++) {
+        const struct gguf_elements *origin = gguf_origin_of(&work->made, &work->made.items[i]);
+
+        if (origin && origin->model != from)
+            first_mtp = first_mtp_of(from = origin->model);
         work->made.items[i].is_dropped =
             is_named(work, &work->made.items[i], step->text, first_mtp);
         is_used |= work->made.items[i].is_dropped;

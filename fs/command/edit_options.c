@@ -116,13 +116,11 @@ int fs_take_edit(void *target, const struct gguf_option_use *use)
 
 bool fs_is_list(const char *word)
 {
-    const char *part = strrchr(word, ',');
+    const char *comma = strrchr(word, ','), *part = comma ? comma + 1 : word;
+    const char *colon = strrchr(part, ':');
 
-    for (const char *at = part ? part + 1 : word; *at; at++) {
-        if (*at == ':' && at[1] != '\0')
-            word = at + 1;
-    }
-    return *word != '\0' && word[strspn(word, "0123456789,-")] == '\0';
+    part = colon ? colon + 1 : part;
+    return *part != '\0' && part[strspn(part, "0123456789- ")] == '\0';
 }
 
 /* With --info, it has no value. */

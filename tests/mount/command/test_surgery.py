@@ -235,6 +235,10 @@ class TestExperts(SurgeryTestCase):
         self.refuse("all must keep the same number", "--experts", "@experts")
         self.write("experts", b"0: 1-3\n2: 1-3\n")
         self.refuse("no line has the experts of block 1", "--experts", "@experts")
+        self.write("experts", b"1\n2\n")
+        self.refuse("no line has the experts of block 0", "--experts", "@experts")
+        for option in ("--experts", "--layers"):
+            self.refuse('"0 1 2" is not a list of', option, "0 1 2")
         _, said = self.edit("--experts", "0-2")
         self.assertIn('"made.expert_group_count": 2 groups do not divide 3 experts', said)
 
@@ -280,6 +284,10 @@ class TestNames(SurgeryTestCase):
         model, _ = self.edit("--drop", "*", "--add", "a.gguf:blk.2.*", "--add", "a.gguf:token_embd.weight")
         self.assertEqual((3, 1), (self.keys(model)["made.block_count"], self.keys(model)["made.nextn_predict_layers"]))
         self.assertEqual(14, len(model.tensors))
+        # blocks of another model are of its MTP part, not of the base's
+        self.make("long.gguf", seed=9, blocks=range(6), heads=2)
+        model, _ = self.edit("--layers", "0,long.gguf:3-5,2", "--drop", "mtp")
+        self.assertEqual(4, self.keys(model)["made.block_count"])
 
 
 class TestFuse(SurgeryTestCase):
