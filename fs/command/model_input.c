@@ -53,15 +53,17 @@ static int open_files(const struct gguf_open_options *open, const struct gguf_li
     result = gguf_files_open(input->path, &options, &input->files, report);
     for (size_t i = 0; result == 0 && i < listed->n_extras; i++) {
         struct fs_extra *extra = &input->extras[input->n_extras];
+        const char *path = listed->extras[i].path;
+        struct gguf_report own = {0};
 
-        report->path = listed->extras[i].path;
-        result = gguf_file_open(report->path, GGUF_ACCESS_READ, open->opener, &extra->file, report);
+        result = gguf_file_open(path, GGUF_ACCESS_READ, open->opener, &extra->file, &own);
+        if (result < 0)
+            gguf_error(report, own.first_error.rule, result, GGUF_NO_PLACE, "its file %s: %s", path,
+                       own.first_error.message);
         input->n_extras += result == 0;
         extra->name = result == 0 ? strdup(listed->extras[i].name) : NULL;
         if (result == 0 && !extra->name)
             result = gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
-        if (result == 0)
-            report->path = NULL;
     }
     return result;
 }

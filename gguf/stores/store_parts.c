@@ -110,6 +110,16 @@ void gguf_store_refuse_manifest(struct gguf_listed_model *model, const char *pat
                                  path);
     else if (error == EINVAL)
         gguf_listed_model_refuse(model, "its manifest %s is not a regular file", path);
+    else if (error == EFBIG)
+        gguf_listed_model_refuse(model,
+                                 "its manifest %s is too large, over 16 MiB; download the model "
+                                 "again",
+                                 path);
+    else if (error == EXDEV)
+        gguf_listed_model_refuse(model,
+                                 "its manifest %s is a link out of the store; copy the file there "
+                                 "if you trust it",
+                                 path);
     else
         gguf_listed_model_refuse(model, "%s: %s", path, strerror(error));
 }

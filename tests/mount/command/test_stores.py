@@ -16,6 +16,7 @@ STORES = os.path.join(mounting.FIXTURES, "stores", "stores")
 EX_USAGE, EX_NOINPUT, EX_DATAERR = 64, 66, 65
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 DIGEST = "ab" * 32
+OTHER = "cd" * 32
 
 
 class StoreTestCase(mounting.MountTestCase):
@@ -151,7 +152,7 @@ class TestOllama(StoreTestCase):
         self.put_image("sha256:" + DIGEST, path, media_type="tensor")
         self.expect_refusal("safetensors", "ollama:bad")
         os.truncate(manifest, 17 << 20)
-        self.expect_refusal("File too large", "ollama:bad")
+        self.expect_refusal("is too large, over 16 MiB", "ollama:bad")
         os.unlink(manifest)
         os.mkfifo(manifest)
         self.expect_refusal("is not a regular file", "ollama:bad")
@@ -165,6 +166,14 @@ class TestOllama(StoreTestCase):
         os.unlink(path)
         os.mkfifo(path)
         self.expect_refusal("not a regular file", "ollama:bad")
+
+    def test_a_file_beside_the_model_that_is_not_one(self):
+        """The message names that file."""
+        layers = [{"mediaType": "application/vnd.ollama.image." + kind, "digest": "sha256:" + digest}
+                  for kind, digest in (("model", DIGEST), ("template", OTHER))]
+        self.put_manifest({"layers": layers}, "registry.ollama.ai/library/bad/latest")
+        os.mkfifo(self.put_model(".ollama/models/blobs", "sha256-" + DIGEST)[:-len(DIGEST)] + OTHER)
+        self.expect_refusal(f"its file {self.path('.ollama/models/blobs/sha256-' + OTHER)}: is not", "ollama:bad")
 
     def test_incomplete(self):
         self.put_image("sha256:" + DIGEST, "registry.ollama.ai/library/tiny/latest")
