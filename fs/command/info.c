@@ -22,6 +22,7 @@ struct info {
     const struct fs_options *options;
     const struct fs_input *input;
     struct fs_tree *tree;
+    const struct gguf_listed_model *stored; /* the model in its folder or store */
 };
 
 /* ---- layers ---- */
@@ -163,9 +164,7 @@ static void write_layers(struct fs_sink *sink, const struct info *info, bool is_
 static void write_text(const void *subject, struct fs_sink *sink)
 {
     const struct info *info = subject;
-
-    const struct gguf_listed_model *stored =
-        info->input->store_name ? &info->input->stored : &info->input->listed;
+    const struct gguf_listed_model *stored = info->stored;
 
     fs_summary_print(info->tree, &info->options->cache, false, sink);
     if (info->input->store_name) {
@@ -178,16 +177,14 @@ static void write_text(const void *subject, struct fs_sink *sink)
         fs_escaped_write(sink, stored->extras[i].path, strlen(stored->extras[i].path), false);
         fs_sink_literal(sink, "\n");
     }
-    if (!info->options->layers)
-        return;
-    write_layers(sink, info, false);
+    if (info->options->layers)
+        write_layers(sink, info, false);
 }
 
 static void write_json(const void *subject, struct fs_sink *sink)
 {
     const struct info *info = subject;
-    const struct gguf_listed_model *stored =
-        info->input->store_name ? &info->input->stored : &info->input->listed;
+    const struct gguf_listed_model *stored = info->stored;
 
     fs_json_begin(sink, "file", info->input->path);
     fs_summary_print(info->tree, &info->options->cache, true, sink);
@@ -213,7 +210,9 @@ static void write_json(const void *subject, struct fs_sink *sink)
 static int print_info(const struct fs_options *options, struct fs_input *input)
 {
     static bool is_first = true;
-    struct info info = {.options = options, .input = input};
+    struct info info = {.options = options,
+                        .input = input,
+                        .stored = input->store_name ? &input->stored : &input->listed};
     int status = fs_make_tree(options, input, &info.tree);
 
     if (status != EX_OK)

@@ -37,6 +37,20 @@ static void refuse_path(struct fs_input *input, int error, const char *format, c
     input->why = report.first_error;
 }
 
+/* Open a file beside the model's; there is room for it. */
+static int open_extra(const struct gguf_store_access *opener, const char *path, const char *name,
+                      struct fs_input *input, struct gguf_report *report)
+{
+    struct fs_extra *extra = &input->extras[input->n_extras];
+    const int result = gguf_file_open(path, GGUF_ACCESS_READ, opener, &extra->file, report);
+
+    if (result < 0)
+        return result;
+    input->n_extras++;
+    extra->name = strdup(name);
+    return extra->name ? 0 : gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
+}
+
 /* Open the files of a model, and those beside it. */
 static int open_files(const struct gguf_open_options *open, const struct gguf_listed_model *listed,
                       struct fs_input *input, struct gguf_report *report)
@@ -52,18 +66,13 @@ static int open_files(const struct gguf_open_options *open, const struct gguf_li
         return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
     result = gguf_files_open(input->path, &options, &input->files, report);
     for (size_t i = 0; result == 0 && i < listed->n_extras; i++) {
-        struct fs_extra *extra = &input->extras[input->n_extras];
         const char *path = listed->extras[i].path;
         struct gguf_report own = {0};
 
-        result = gguf_file_open(path, GGUF_ACCESS_READ, open->opener, &extra->file, &own);
+        result = open_extra(open->opener, path, listed->extras[i].name, input, &own);
         if (result < 0)
             gguf_error(report, own.first_error.rule, result, GGUF_NO_PLACE, "its file %s: %s", path,
                        own.first_error.message);
-        input->n_extras += result == 0;
-        extra->name = result == 0 ? strdup(listed->extras[i].name) : NULL;
-        if (result == 0 && !extra->name)
-            result = gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
     }
     return result;
 }
@@ -72,17 +81,11 @@ static int open_files(const struct gguf_open_options *open, const struct gguf_li
 static void open_projector(const struct fs_options *options, struct fs_input *input)
 {
     struct gguf_report report = {0};
-    struct fs_extra *extra;
 
     if (!options->projector || input->error < 0)
         return;
-    extra = &input->extras[input->n_extras]; /* open_files() has made room */
-    input->error = gguf_file_open(options->projector, GGUF_ACCESS_READ, options->open.opener,
-                                  &extra->file, &report);
-    input->n_extras += input->error == 0;
-    extra->name = input->error == 0 ? strdup("mmproj.gguf") : NULL;
-    if (input->error == 0 && !extra->name)
-        input->error = gguf_system_error(&report, -ENOMEM, GGUF_NO_PLACE);
+    input->error =
+        open_extra(options->open.opener, options->projector, "mmproj.gguf", input, &report);
     if (input->error == 0)
         return;
     gguf_files_close(&input->files);

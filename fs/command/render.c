@@ -4,7 +4,7 @@
 #include "fs/command/model_input.h"
 #include "fs/command/terminal.h"
 #include "fs/tree/prompts.h"
-#include "fs/tree/templates.h"
+#include "fs/tree/facts/chat_template.h"
 #include "gguf/support/exit_status.h"
 #include "gguf/support/safe_print.h"
 

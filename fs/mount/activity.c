@@ -32,12 +32,6 @@ struct fs_activity *fs_activity_map(void)
     return activity;
 }
 
-void fs_activity_unmap(struct fs_activity *activity)
-{
-    if (activity)
-        munmap(activity, sizeof *activity);
-}
-
 void fs_activity_note(struct fs_activity *activity, uint32_t opcode)
 {
     const int64_t time = now();

@@ -15,9 +15,11 @@ struct fs_activity {
     _Atomic uint64_t n_read_bytes; /* contents of files */
 };
 
-/* Map zeroed counts, shared with processes forked later. Returns NULL with errno set. */
+/*
+ * Map zeroed counts, shared with processes forked later, for as long as the process lives. Returns
+ * NULL with errno set.
+ */
 struct fs_activity *fs_activity_map(void);
-void fs_activity_unmap(struct fs_activity *activity);
 
 /*
  * Count a request; `opcode` is from linux/fuse.h. All requests but FUSE_GETXATTR, which `ggufs

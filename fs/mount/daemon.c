@@ -129,18 +129,16 @@ static int run_server(struct fs_session *session, struct links *links, pid_t kee
 /* ---- the keeper ---- */
 
 /*
- * Wait for an answer of the file system at a path. Returns 0 or a negative errno: -ENOTCONN if its
- * server has died. The kernel caches attributes, so the query is forced. It must not trigger an
- * automount point: after an automounter has unmounted the tree, that would mount it again.
+ * Return true if the server of the file system at a path has died; waits for its answer. The kernel
+ * caches attributes, so the query is forced. It must not trigger an automount point: after an
+ * automounter has unmounted the tree, that would mount it again.
  */
-static int wait_for_answer(const char *mountpoint)
+static bool is_dead(const char *mountpoint)
 {
-    struct statx status;
+    const int flags = AT_STATX_FORCE_SYNC | AT_NO_AUTOMOUNT;
 
-    return statx(AT_FDCWD, mountpoint, AT_STATX_FORCE_SYNC | AT_NO_AUTOMOUNT, STATX_MODE,
-                 &status) == 0
-               ? 0
-               : -errno;
+    return statx(AT_FDCWD, mountpoint, flags, STATX_MODE, &(struct statx){0}) != 0 &&
+           errno == ENOTCONN;
 }
 
 /* Unmount, and return true on success. If the tree is in use, this fails unless it is `forced`. */
@@ -330,7 +328,7 @@ static int keep_server(struct fs_session *session, const struct links *links, pi
     end = wait_for_end(session, links, server);
     if (status == EX_OK)
         status = report_end(session, &end, is_served);
-    if (wait_for_answer(session->mountpoint.path) == -ENOTCONN)
+    if (is_dead(session->mountpoint.path))
         clear_mount(session->mountpoint.path, true);
     return status;
 }

@@ -303,7 +303,6 @@ int fs_serve(const struct fs_mount *mount)
         fs_mountpoint_close(&session.mountpoint);
     }
     fuse_session_destroy(session.fuse);
-    fs_activity_unmap(session.server.activity);
     /* A signal that ended the command before the mount was there is pending. */
     sigprocmask(SIG_SETMASK, &session.signals, NULL);
     return status;

@@ -1,6 +1,5 @@
 #include "fs/tree/model_check.h"
 
-#include "fs/tree/templates.h"
 #include "fs/tree/tree.h"
 #include "gguf/key_checks.h"
 #include "gguf/loader_checks.h"

@@ -1,4 +1,4 @@
-#include "fs/tree/templates.h"
+#include "fs/tree/model_check.h"
 
 #include "fs/tree/prompts.h"
 #include "fs/tree/facts/chat_template.h"

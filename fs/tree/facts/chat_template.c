@@ -4,11 +4,9 @@
 
 #include <string.h>
 
-#define KEY "tokenizer.chat_template"
-
 static const struct gguf_key *find_default(const struct fs_tree *tree)
 {
-    const struct gguf_key *key = gguf_find_key(tree->model, KEY);
+    const struct gguf_key *key = gguf_find_key(tree->model, FS_TEMPLATE_KEY);
 
     return key && key->value.type == GGUF_STRING ? key : NULL;
 }
@@ -21,7 +19,7 @@ bool fs_chat_template_applies(const struct fs_tree *tree, const void *subject)
 
 struct gguf_string fs_chat_template_name(const void *key)
 {
-    static const char prefix[] = KEY ".";
+    static const char prefix[] = FS_TEMPLATE_KEY ".";
     const struct gguf_string name = ((const struct gguf_key *)key)->name;
     const size_t length = sizeof prefix - 1;
 

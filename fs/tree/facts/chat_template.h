@@ -8,6 +8,9 @@
 
 #include <stdbool.h>
 
+/* The key of the template without a name; others follow with a dot and a name. */
+#define FS_TEMPLATE_KEY "tokenizer.chat_template"
+
 /* Return true if the model has a template without a name. */
 bool fs_chat_template_applies(const struct fs_tree *tree, const void *subject);
 

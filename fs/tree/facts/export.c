@@ -29,16 +29,9 @@ static const struct {
     [FS_EXPORT_Q4_0] = {"q4_0", DEQUANT_Q4_0, FILE_TYPE_Q4_0},
 };
 
-const char *fs_export_name(enum fs_export_choice choice)
-{
-    return choices[choice].name;
-}
-
 const char *fs_export_choice_at(size_t index)
 {
-    return index < FS_N_EXPORTS - FS_EXPORT_STORED
-               ? fs_export_name(FS_EXPORT_STORED + (enum fs_export_choice)index)
-               : NULL;
+    return index < FS_N_EXPORTS - FS_EXPORT_STORED ? choices[FS_EXPORT_STORED + index].name : NULL;
 }
 
 static bool names_a_type(enum fs_export_choice choice)

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Choices of -o export=; fs_export_name() returns their names. */
+/* Choices of -o export=. */
 enum fs_export_choice {
     FS_EXPORT_LOADABLE, /* the default: types that llama.cpp lacks become types that it has */
     FS_EXPORT_STORED,   /* the types of the file, except old layouts */
@@ -30,9 +30,6 @@ struct fs_export {
     struct gguf_key added[2]; /* keys that the model lacks */
     uint64_t n_added;
 };
-
-/* Return the name of a choice, "q8_0", or NULL for the default. */
-const char *fs_export_name(enum fs_export_choice choice);
 
 /* Return the name of choice FS_EXPORT_STORED + index, or NULL after the last. */
 const char *fs_export_choice_at(size_t index);

@@ -13,14 +13,13 @@ static bool is_separator(const char *bytes, size_t length)
 
 static void write_byte(struct fs_sink *sink, char byte)
 {
-    static const char escaped[] = "\n\r\t\\", letters[] = "nrt\\", digits[] = "0123456789ABCDEF";
+    static const char escaped[] = "\n\r\t\\", letters[] = "nrt\\";
     const char *found = byte != '\0' ? strchr(escaped, byte) : NULL;
 
     if (found)
         fs_sink_write(sink, (char[]){'\\', letters[found - escaped]}, 2);
     else
-        fs_sink_write(sink,
-                      (char[]){'\\', 'x', digits[(unsigned char)byte >> 4], digits[byte & 15]}, 4);
+        fs_sink_print(sink, "\\x%02X", (unsigned char)byte);
 }
 
 void fs_escaped_write(struct fs_sink *sink, const char *bytes, size_t length,

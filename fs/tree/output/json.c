@@ -42,20 +42,12 @@ static bool is_escaped(uint8_t byte)
 static void write_escape(struct fs_sink *sink, uint8_t byte)
 {
     static const char escaped[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
-    static const char digits[] = "0123456789abcdef";
     const char *found = byte ? strchr(escaped, byte) : NULL;
 
     if (found)
         fs_sink_write(sink, (char[]){'\\', letters[found - escaped]}, 2);
     else
-        fs_sink_write(sink, (char[]){'\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 15]}, 6);
-}
-
-static void write_surrogate(struct fs_sink *sink, uint8_t byte)
-{
-    static const char digits[] = "0123456789abcdef";
-
-    fs_sink_write(sink, (char[]){'\\', 'u', 'd', 'c', digits[byte >> 4], digits[byte & 15]}, 6);
+        fs_sink_print(sink, "\\u%04x", byte);
 }
 
 /* Write bytes that need no escape: UTF-8 characters unchanged, each other byte as a surrogate. */
@@ -69,7 +61,7 @@ static void write_utf8(struct fs_sink *sink, const uint8_t *bytes, size_t n)
         bytes += n_valid;
         n -= n_valid;
         if (invalid) {
-            write_surrogate(sink, *bytes++);
+            fs_sink_print(sink, "\\udc%02x", *bytes++);
             n--;
         }
     }

@@ -1,5 +1,6 @@
 #include "fs/tree/output/shortest.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -11,11 +12,7 @@
 
 unsigned fs_count_digits(uint64_t number)
 {
-    unsigned n = 1;
-
-    for (uint64_t limit = 10; n < 20 && number >= limit; limit *= 10)
-        n++;
-    return n;
+    return (unsigned)snprintf(NULL, 0, "%" PRIu64, number);
 }
 
 size_t fs_write_unsigned(uint64_t number, char *out)

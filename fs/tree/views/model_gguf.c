@@ -178,36 +178,20 @@ const char *fs_model_gguf_obstacle(const struct gguf_model *model)
     return NULL;
 }
 
-static bool has_part(const struct fs_tree *tree, enum fs_part_id id)
-{
-    const struct gguf_model *model = tree->facts->parts[id].model;
+/* Define the condition of a part's file. */
+#define DEFINE_APPLIES(name, id)                                                                   \
+    bool fs_##name##_gguf_applies(const struct fs_tree *tree, const void *subject)                 \
+    {                                                                                              \
+        const struct gguf_model *model = tree->facts->parts[id].model;                             \
+                                                                                                   \
+        (void)subject;                                                                             \
+        return model && !fs_model_gguf_obstacle(model);                                            \
+    }
 
-    return model && !fs_model_gguf_obstacle(model);
-}
-
-bool fs_model_gguf_applies(const struct fs_tree *tree, const void *subject)
-{
-    (void)subject;
-    return has_part(tree, FS_PART_MODEL);
-}
-
-bool fs_mmproj_gguf_applies(const struct fs_tree *tree, const void *subject)
-{
-    (void)subject;
-    return has_part(tree, FS_PART_PROJECTOR);
-}
-
-bool fs_original_gguf_applies(const struct fs_tree *tree, const void *subject)
-{
-    (void)subject;
-    return has_part(tree, FS_PART_ORIGINAL);
-}
-
-bool fs_ollama_gguf_applies(const struct fs_tree *tree, const void *subject)
-{
-    (void)subject;
-    return has_part(tree, FS_PART_OLLAMA);
-}
+DEFINE_APPLIES(model, FS_PART_MODEL)
+DEFINE_APPLIES(mmproj, FS_PART_PROJECTOR)
+DEFINE_APPLIES(original, FS_PART_ORIGINAL)
+DEFINE_APPLIES(ollama, FS_PART_OLLAMA)
 
 int fs_model_gguf_build(const struct fs_tree *tree, const struct fs_node *node,
                         const struct fs_interrupt *interrupt, struct fs_image *image)
@@ -244,6 +228,5 @@ void fs_model_unsupported_write(const struct fs_tree *tree, const void *subject,
                                 struct fs_sink *sink)
 {
     (void)subject;
-    fs_sink_print(sink, "%s", tree->facts->translation.refusal);
-    fs_sink_literal(sink, "\n");
+    fs_sink_print(sink, "%s\n", tree->facts->translation.refusal);
 }
