@@ -72,8 +72,9 @@ bool gguf_remote_remedy(const char *path, char remedy[GGUF_REMEDY_BYTES])
         is_quotable &= *c > ' ' && *c < 0x7f && *c != '\'' && *c != '\\';
     if (name)
         advise_hub(name, remedy);
-    else if (colon && colon > path && colon[1] != '\0' && !strchr(colon, '/') && path[0] != '/' &&
-             path[0] != '.') /* "llama3.2:3b", "library/llama3.2:3b" */
+    else if (colon && colon > path && colon[1] != '\0' && path[0] != '/' && path[0] != '.' &&
+             (!strchr(colon, '/') || strncasecmp(path, "ollama://", 9) == 0))
+        /* "llama3.2:3b", "library/llama3.2:3b", "ollama://llama3.2" */
         snprintf(remedy, GGUF_REMEDY_BYTES, "a model of ollama is named ollama:%s",
                  is_plain(path, (size_t)(colon - path)) && strncasecmp(path, "ollama:", 7) != 0
                      ? path

@@ -116,6 +116,7 @@ Test(gguf_folders, remedies)
         {"hf.co/`reboot`/b", "hf download USER/REPOSITORY FILE.gguf --local-dir ."},
         {"hf.co/-x/b", "hf download USER/REPOSITORY FILE.gguf --local-dir ."},
         {"hf.co/", "hf download USER/REPOSITORY FILE.gguf --local-dir ."},
+        {"ollama://llama3.2", "ollama:NAME:TAG"},
         {"https://example.org/x.gguf?a=1&b", "curl -L -O 'https://example.org/x.gguf?a=1&b'"},
         {"https://example.org/x';reboot'", "download the file first"},
         {"llama3:8b", "ollama:llama3:8b"},
