@@ -5,22 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-void gguf_compose_fail(struct gguf_composition *made, struct gguf_place place, const char *format,
-                       ...)
-{
-    char text[600];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    if (made->result == 0)
-        made->result = gguf_error(made->report, GGUF_RULE_COMPOSITION, -EINVAL, place, "%s", text);
-}
 
 /* ---- items ---- */
 
@@ -28,19 +13,14 @@ struct gguf_string gguf_compose_name(struct gguf_composition *made, const char *
 {
     struct gguf_string name = {0};
     va_list arguments;
-    char *text;
-    int length;
 
     va_start(arguments, format);
-    length = vasprintf(&text, format, arguments);
+    name.data = gguf_model_vprint(made->model, format, arguments);
     va_end(arguments);
-    name.data = length < 0 ? NULL : gguf_model_print(made->model, "%s", text);
     if (name.data)
-        name.length_bytes = (uint64_t)length;
+        name.length_bytes = strlen(name.data);
     else if (made->result == 0)
         made->result = -ENOMEM;
-    if (length >= 0)
-        free(text);
     if (name.length_bytes > GGUF_MAX_LOADED_NAME_BYTES)
         gguf_compose_fail(made, gguf_at_tensor(name, GGUF_NO_OFFSET),
                           "the name has %" PRIu64 " bytes; llama.cpp takes at most %d",

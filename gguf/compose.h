@@ -10,6 +10,7 @@
 
 #include "gguf/elements.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -61,8 +62,12 @@ int gguf_compose_end(struct gguf_composition *made, struct gguf_model **model);
 /* End the composition without a model. */
 void gguf_compose_drop(struct gguf_composition *made);
 
-void gguf_compose_fail(struct gguf_composition *made, struct gguf_place place, const char *format,
-                       ...) __attribute__((format(printf, 3, 4)));
+/* Report the first failure. */
+#define gguf_compose_fail(made, place, ...)                                                        \
+    ((void)((made)->result == 0                                                                    \
+                ? (made)->result = gguf_error((made)->report, GGUF_RULE_COMPOSITION, -EINVAL,      \
+                                              place, __VA_ARGS__)                                  \
+                : 0))
 
 /* ---- items ---- */
 

@@ -72,22 +72,30 @@ void *gguf_model_alloc(struct gguf_model *model, size_t n_bytes)
     return memory;
 }
 
+char *gguf_model_vprint(struct gguf_model *model, const char *format, va_list arguments)
+{
+    va_list again;
+    int length;
+    char *text;
+
+    va_copy(again, arguments);
+    length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    text = length < 0 ? NULL : gguf_model_alloc(model, (size_t)length + 1);
+    if (text)
+        vsnprintf(text, (size_t)length + 1, format, arguments);
+    return text;
+}
+
 char *gguf_model_print(struct gguf_model *model, const char *format, ...)
 {
-    char *text, *copy;
-    va_list args;
-    int length;
+    va_list arguments;
+    char *text;
 
-    va_start(args, format);
-    length = vasprintf(&text, format, args);
-    va_end(args);
-    if (length < 0)
-        return NULL;
-    copy = gguf_model_alloc(model, (size_t)length + 1);
-    if (copy)
-        memcpy(copy, text, (size_t)length + 1);
-    free(text);
-    return copy;
+    va_start(arguments, format);
+    text = gguf_model_vprint(model, format, arguments);
+    va_end(arguments);
+    return text;
 }
 
 struct gguf_key *gguf_set_key(struct gguf_model *model, const char *name, struct gguf_value value)

@@ -11,6 +11,7 @@
 #include "gguf/report.h"
 #include "gguf/values.h"
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -172,6 +173,8 @@ void *gguf_model_alloc(struct gguf_model *model, size_t n_bytes);
 /* The same with a text, written as printf(3) does. Returns NULL if out of memory. */
 char *gguf_model_print(struct gguf_model *model, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+char *gguf_model_vprint(struct gguf_model *model, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
 
 /*
  * Set the value of a key, which is added if it is new. The name is copied; memory that the value

@@ -29,22 +29,16 @@ enum { N_KINDS = sizeof kinds / sizeof *kinds };
 /* Return the model with this path, which is added if it is new; NULL if out of memory. */
 static struct gguf_other *find_other(struct gguf_surgery *surgery, const char *path)
 {
-    struct gguf_other **others, *other;
+    struct gguf_other **end = &surgery->others;
 
-    for (size_t i = 0; i < surgery->n_others; i++) {
-        if (strcmp(surgery->others[i]->path, path) == 0)
-            return surgery->others[i];
+    while (*end && strcmp((*end)->path, path) != 0)
+        end = &(*end)->next;
+    if (!*end) {
+        *end = calloc(1, sizeof **end + strlen(path) + 1);
+        if (*end)
+            strcpy((*end)->path, path);
     }
-    others = reallocarray(surgery->others, surgery->n_others + 1, sizeof *others);
-    if (!others)
-        return NULL;
-    surgery->others = others;
-    other = calloc(1, sizeof *other);
-    if (!other)
-        return NULL;
-    others[surgery->n_others++] = other;
-    other->path = strdup(path);
-    return other->path ? other : NULL;
+    return *end;
 }
 
 /* Add a step and pass it ownership of the value. NULL if out of memory, also if `value` is NULL. */
@@ -124,14 +118,13 @@ void gguf_surgery_free(struct gguf_surgery *surgery)
 {
     for (size_t i = 0; i < surgery->n_steps; i++)
         free(surgery->steps[i].value);
-    for (size_t i = 0; i < surgery->n_others; i++) {
-        gguf_close(surgery->others[i]->model);
-        gguf_files_close(&surgery->others[i]->files);
-        free(surgery->others[i]->path);
-        free(surgery->others[i]);
+    for (struct gguf_other *other = surgery->others, *next; other; other = next) {
+        next = other->next;
+        gguf_close(other->model);
+        gguf_files_close(&other->files);
+        free(other);
     }
     free(surgery->steps);
-    free(surgery->others);
     *surgery = (struct gguf_surgery){0};
 }
 
@@ -159,8 +152,8 @@ static void parse_other(struct gguf_work *work, struct gguf_other *other)
 /* Do the steps. Those of one kind are done in the order of the command line. */
 static void do_steps(struct gguf_work *work, const struct gguf_surgery *surgery)
 {
-    for (size_t i = 0; i < surgery->n_others; i++)
-        parse_other(work, surgery->others[i]);
+    for (struct gguf_other *other = surgery->others; other; other = other->next)
+        parse_other(work, other);
     for (unsigned kind = 0; kind < N_KINDS; kind++) {
         for (size_t i = 0; i < surgery->n_steps && work->made.result == 0; i++) {
             if (surgery->steps[i].kind != kind)

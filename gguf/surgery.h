@@ -14,11 +14,12 @@
 
 /* A model that tensors are taken from. Its files must be opened before the steps are done. */
 struct gguf_other {
-    char *path; /* as the user gives it; owned */
+    struct gguf_other *next;
     struct gguf_files files;
     int error;                /* of the opening */
     struct gguf_finding why;  /* the reason, if error is set */
     struct gguf_model *model; /* parsed at the first use; owned */
+    char path[];              /* as the user gives it */
 };
 
 struct gguf_step {
@@ -32,8 +33,7 @@ struct gguf_step {
 struct gguf_surgery {
     struct gguf_step *steps;
     size_t n_steps;
-    struct gguf_other **others;
-    size_t n_others;
+    struct gguf_other *others; /* a list */
 };
 
 /*

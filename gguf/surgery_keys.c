@@ -231,12 +231,11 @@ static void follow_blocks(struct gguf_composition *made, const struct block *blo
 static void follow_nextn(struct gguf_composition *made, const struct block *blocks,
                          uint32_t n_blocks)
 {
-    const char *name = "nextn_predict_layers";
-    const struct gguf_key *key = gguf_find_arch_key(made->model, name);
+    const struct gguf_key *key = gguf_find_arch_key(made->model, "nextn_predict_layers");
     char full[GGUF_NAME_BYTES];
     uint32_t n = 0;
 
-    write_name(made, name, full);
+    write_name(made, "nextn_predict_layers", full);
     while (n < n_blocks && blocks[n_blocks - 1 - n].has_nextn)
         n++;
     if (key && n == 0 && n_blocks > 0) {
@@ -244,10 +243,12 @@ static void follow_nextn(struct gguf_composition *made, const struct block *bloc
                   "removed");
         gguf_remove_key(made->model, full);
     }
-    if (!key && n > 0 && !gguf_set_key(made->model, full, (struct gguf_value){.type = GGUF_UINT32}))
-        made->result = -ENOMEM;
+    if (!key && n > 0) {
+        key = gguf_set_key(made->model, full, (struct gguf_value){.type = GGUF_UINT32});
+        made->result = key ? 0 : -ENOMEM;
+    }
     if (n > 0)
-        set_arch_number(made, name, n);
+        set_number(made, key, n);
 }
 
 /* ---- experts and types ---- */

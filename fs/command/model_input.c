@@ -152,13 +152,11 @@ static const char *find_output(const struct fs_input *inputs, int n_inputs)
 /* Open the files of models that edits take tensors from. */
 static void open_others(const struct fs_options *options)
 {
-    const struct gguf_surgery *surgery = &options->edits.surgery;
     struct fs_options plain = *options;
 
     plain.command = FS_DIFF; /* which takes a mount for the model in it */
     plain.open = (struct gguf_open_options){.unmapped = options->open.unmapped};
-    for (size_t i = 0; i < surgery->n_others; i++) {
-        struct gguf_other *other = surgery->others[i];
+    for (struct gguf_other *other = options->edits.surgery.others; other; other = other->next) {
         struct fs_input input = {0};
 
         open_input(&plain, other->path, NULL, &input);
@@ -174,7 +172,7 @@ static void open_others(const struct fs_options *options)
 int fs_open_inputs(const struct fs_options *options, const struct gguf_listed_model *listed,
                    struct fs_input **inputs)
 {
-    const struct gguf_surgery *surgery = &options->edits.surgery;
+    const struct gguf_other *other = options->edits.surgery.others;
     struct fs_input *list = calloc((size_t)options->n_models + 1, sizeof *list);
     const char *output;
 
@@ -185,10 +183,8 @@ int fs_open_inputs(const struct fs_options *options, const struct gguf_listed_mo
         open_input(options, options->models[i], listed, &list[i]);
     open_others(options);
     output = options->command == FS_MOUNT ? NULL : find_output(list, options->n_models);
-    for (size_t i = 0; options->command != FS_MOUNT && !output && i < surgery->n_others; i++)
-        output = find_output(&(struct fs_input){.files = surgery->others[i]->files,
-                                                .error = surgery->others[i]->error},
-                             1);
+    for (; options->command != FS_MOUNT && !output && other; other = other->next)
+        output = find_output(&(struct fs_input){.files = other->files, .error = other->error}, 1);
     if (!output)
         return EX_OK;
     fs_print_error(

@@ -29,24 +29,22 @@ static int load_tree(void *argument, struct fs_tree **tree)
 }
 
 /* Copy the list of all files that the mount reads. The files of the input come first. */
-static int list_files(const struct gguf_surgery *surgery, const struct gguf_files *files,
+static int list_files(const struct gguf_other *others, const struct gguf_files *files,
                       struct gguf_files *all)
 {
     *all = *files;
-    all->list = NULL;
-    for (size_t i = 0; i < surgery->n_others; i++)
-        all->count += surgery->others[i]->files.count;
+    for (const struct gguf_other *other = others; other; other = other->next)
+        all->count += other->files.count;
     all->list = calloc((size_t)all->count + 1, sizeof *all->list);
     if (!all->list)
         return -ENOMEM;
     memcpy(all->list, files->list, files->count * sizeof *all->list);
     all->count = files->count;
-    for (size_t i = 0; i < surgery->n_others; i++) {
-        const struct gguf_files *other = &surgery->others[i]->files;
-
-        if (other->count > 0)
-            memcpy(all->list + all->count, other->list, other->count * sizeof *all->list);
-        all->count += other->count;
+    for (; others; others = others->next) {
+        if (others->files.count > 0)
+            memcpy(all->list + all->count, others->files.list,
+                   others->files.count * sizeof *all->list);
+        all->count += others->files.count;
     }
     return 0;
 }
@@ -58,7 +56,7 @@ static int mount_input(const struct fs_options *options, struct fs_input *input)
     struct gguf_files files;
     int status;
 
-    if (list_files(&options->edits.surgery, &input->files, &files) < 0)
+    if (list_files(options->edits.surgery.others, &input->files, &files) < 0)
         return fs_refuse_memory();
     status = fs_serve(
         &(struct fs_mount){.source = input->files.list[input->files.named].file.source.path,
@@ -106,9 +104,9 @@ int fs_mount_model(const struct fs_options *options)
     int status = fs_many_begin(options, &many, &list);
     const bool are_many = status == EX_OK && fs_are_many(&many, &list);
 
-    if (are_many && options->edits.surgery.n_others > 0) {
+    if (are_many && options->edits.surgery.others) {
         fs_print_error("%s: tensors of other models can be shown in a single MODEL only",
-                       options->edits.surgery.others[0]->path);
+                       options->edits.surgery.others->path);
         status = EX_USAGE;
     } else if (are_many) {
         status = fs_mount_many(&many);
