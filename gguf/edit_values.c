@@ -122,23 +122,21 @@ static int parse_integer(const struct job *job, const char *text, struct gguf_va
 
 static int parse_float(const struct job *job, const char *text, struct gguf_value *value)
 {
-    bool is_infinite;
+    double number;
     char *end;
 
     errno = 0;
-    if (value->type == GGUF_FLOAT32) {
-        value->f32 = strtof(text, &end);
-        is_infinite = isinf(value->f32);
-    } else {
-        value->f64 = strtod(text, &end);
-        is_infinite = isinf(value->f64);
-    }
+    number = value->type == GGUF_FLOAT32 ? (double)strtof(text, &end) : strtod(text, &end);
     if (end == text || *end != '\0' || isspace((unsigned char)*text))
         return REFUSE(job, "%s is not a number, and the type is %s",
                       gguf_quote(gguf_string_of(text)).text, types[value->type].name);
-    if (is_infinite && errno == ERANGE) /* not for "inf" */
+    if (isinf(number) && errno == ERANGE) /* not for "inf" */
         return REFUSE(job, "%s is outside the range of %s", gguf_quote(gguf_string_of(text)).text,
                       types[value->type].name);
+    if (value->type == GGUF_FLOAT32)
+        value->f32 = (float)number;
+    else
+        value->f64 = number;
     return 0;
 }
 

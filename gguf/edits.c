@@ -11,10 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int fail_memory(struct gguf_report *report)
-{
-    return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
-}
+#define REFUSE(report, key, ...)                                                                   \
+    gguf_error(report, GGUF_RULE_EDIT, -EINVAL, gguf_at_key(key, GGUF_NO_OFFSET), __VA_ARGS__)
 
 /* ---- the list ---- */
 
@@ -27,9 +25,9 @@ static int check_key(struct gguf_string key, struct gguf_report *report)
                           "its name has %" PRIu64 " bytes, the limit is %d", key.length_bytes,
                           GGUF_MAX_KEY_BYTES);
     if (gguf_string_starts_with(key, "split."))
-        return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, gguf_at_key(key, GGUF_NO_OFFSET),
-                          "keys that begin with split. say which files are shards of one "
-                          "model and cannot be edited");
+        return REFUSE(report, key,
+                      "keys that begin with split. say which files are shards of one "
+                      "model and cannot be edited");
     return 0;
 }
 
@@ -44,10 +42,8 @@ static int add(struct gguf_edits *edits, struct gguf_string key, struct gguf_edi
     list = reallocarray(edits->list, edits->count + 1, sizeof *list);
     if (list)
         edits->list = list;
-    if (!list || gguf_string_copy(&key) < 0) {
-        fail_memory(report);
-        return -ENOMEM;
-    }
+    if (!list || gguf_string_copy(&key) < 0)
+        return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
     *edit = &list[edits->count++];
     **edit = (struct gguf_edit){.key = key};
     return 0;
@@ -61,14 +57,11 @@ const char *gguf_edit_find_value(const char *text, struct gguf_string *type)
     *type = (struct gguf_string){0};
     if (!equals)
         return NULL;
-    if (colon) {
-        const struct gguf_string head = {equals + 1, (uint64_t)(colon - equals - 1)};
-
-        if (gguf_edit_read_type(head, &ignored)) {
-            *type = head;
-            return colon + 1;
-        }
-    }
+    if (colon)
+        *type = (struct gguf_string){equals + 1, (uint64_t)(colon - equals - 1)};
+    if (gguf_edit_read_type(*type, &ignored))
+        return colon + 1;
+    *type = (struct gguf_string){0};
     return equals + 1;
 }
 
@@ -79,7 +72,7 @@ static int set_value(struct gguf_edit *edit, cJSON *value, struct gguf_report *r
 
     edit->value = value;
     if (!value)
-        return fail_memory(report);
+        return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
     return edit->type.type == GGUF_N_VALUE_TYPES
                ? 0
                : gguf_edit_value_make(&ignored, NULL, edit->key, edit->type, value, edit->is_text,
@@ -119,31 +112,26 @@ static int open_object(const cJSON *member, struct gguf_edit_type *type, const c
                        struct gguf_report *report)
 {
     const cJSON *type_member = cJSON_GetObjectItemCaseSensitive(member, "type");
-    const struct gguf_place place = gguf_at_key(gguf_string_of(member->string), GGUF_NO_OFFSET);
+    const struct gguf_string key = gguf_string_of(member->string);
 
     *value = cJSON_GetObjectItemCaseSensitive(member, "value");
     if (!cJSON_IsString(type_member) || !*value || cJSON_GetArraySize(member) != 2)
-        return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, place,
-                          "an object must have a \"type\" and a \"value\", and nothing else");
+        return REFUSE(report, key,
+                      "an object must have a \"type\" and a \"value\", and nothing else");
     if (!gguf_edit_read_type(gguf_string_of(type_member->valuestring), type))
-        return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, place,
-                          "unknown type %s; available: " GGUF_EDIT_TYPES,
-                          gguf_quote(gguf_string_of(type_member->valuestring)).text);
+        return REFUSE(report, key, "unknown type %s; available: " GGUF_EDIT_TYPES,
+                      gguf_quote(gguf_string_of(type_member->valuestring)).text);
     return 0;
 }
 
 /* Return the type that JSON implies for a new key; GGUF_N_VALUE_TYPES for numbers. */
 static struct gguf_edit_type type_of_json(const cJSON *json)
 {
-    struct gguf_edit_type type = {GGUF_N_VALUE_TYPES, GGUF_N_VALUE_TYPES};
-
-    if (cJSON_IsString(json))
-        type.type = GGUF_STRING;
-    else if (cJSON_IsBool(json))
-        type.type = GGUF_BOOL;
-    else if (cJSON_IsArray(json))
-        type.type = GGUF_ARRAY;
-    return type;
+    return (struct gguf_edit_type){cJSON_IsString(json)  ? GGUF_STRING
+                                   : cJSON_IsBool(json)  ? GGUF_BOOL
+                                   : cJSON_IsArray(json) ? GGUF_ARRAY
+                                                         : GGUF_N_VALUE_TYPES,
+                                   GGUF_N_VALUE_TYPES};
 }
 
 /* Add the steps of an option: a text, or an array of them. */
@@ -157,10 +145,9 @@ static int add_steps(struct gguf_edits *edits, const cJSON *member, struct gguf_
                      ? gguf_surgery_add(&edits->surgery, member->string, value->valuestring, report)
                      : -ENOENT;
     if (result == -ENOENT)
-        return gguf_error(report, GGUF_RULE_EDIT, -EINVAL,
-                          gguf_at_key(gguf_string_of(member->string), GGUF_NO_OFFSET),
-                          "it is no option with a text or an array of texts that a file of edits "
-                          "may hold");
+        return REFUSE(report, gguf_string_of(member->string),
+                      "it is no option with a text or an array of texts that a file of edits "
+                      "may hold");
     return result;
 }
 
@@ -174,9 +161,7 @@ static int add_member(struct gguf_edits *edits, const cJSON *member, struct gguf
         return add_steps(edits, member, report);
     for (const cJSON *other = member->next; other; other = other->next) {
         if (strcmp(other->string, member->string) == 0)
-            return gguf_error(report, GGUF_RULE_EDIT, -EINVAL,
-                              gguf_at_key(gguf_string_of(member->string), GGUF_NO_OFFSET),
-                              "the file has it twice");
+            return REFUSE(report, gguf_string_of(member->string), "the file has it twice");
     }
     result = add(edits, gguf_string_of(member->string), &edit, report);
     if (result < 0 || cJSON_IsNull(member))
@@ -268,14 +253,14 @@ static int refuse_untyped(const struct gguf_edit *edit, struct gguf_report *repo
     const bool has_unknown = unknown.length_bytes > 0;
     const char *type = has_unknown ? "u32" : suggest_type(edit);
 
-    return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, gguf_at_key(edit->key, GGUF_NO_OFFSET),
-                      "the model has no such key, and %s%s, for instance %s%s%s%s "
-                      "(types: " GGUF_EDIT_TYPES ")",
-                      has_unknown ? gguf_quote(unknown).text : "a new one",
-                      has_unknown ? " is not a type for a new one" : " needs a type",
-                      edit->is_text ? "KEY=" : "{\"type\": \"", type,
-                      edit->is_text ? ":VALUE" : "\", \"value\": VALUE}",
-                      strcmp(type, "u32") == 0 ? ", or f32 if it can have a fraction" : "");
+    return REFUSE(report, edit->key,
+                  "the model has no such key, and %s%s, for instance %s%s%s%s "
+                  "(types: " GGUF_EDIT_TYPES ")",
+                  has_unknown ? gguf_quote(unknown).text : "a new one",
+                  has_unknown ? " is not a type for a new one" : " needs a type",
+                  edit->is_text ? "KEY=" : "{\"type\": \"", type,
+                  edit->is_text ? ":VALUE" : "\", \"value\": VALUE}",
+                  strcmp(type, "u32") == 0 ? ", or f32 if it can have a fraction" : "");
 }
 
 /* Make the value of an edit. `key` is the model's, or NULL. */
@@ -283,7 +268,6 @@ static int make_value(const struct gguf_edit *edit, struct gguf_model *model,
                       const struct gguf_key *key, struct gguf_value *value,
                       struct gguf_report *report)
 {
-    const struct gguf_place place = gguf_at_key(edit->key, GGUF_NO_OFFSET);
     const struct gguf_string unknown = find_unknown_type(edit);
     struct gguf_edit_type old = edit->type, new = edit->type;
     bool is_known = edit->is_type_given;
@@ -294,10 +278,9 @@ static int make_value(const struct gguf_edit *edit, struct gguf_model *model,
     if (key)
         old = gguf_edit_type_of(&key->value);
     if (key && unknown.length_bytes > 0 && old.type != GGUF_STRING)
-        return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, place,
-                          "%s is not a type; leave it out, the key is %s (types: " GGUF_EDIT_TYPES
-                          ")",
-                          gguf_quote(unknown).text, gguf_edit_type_name(old).text);
+        return REFUSE(report, edit->key,
+                      "%s is not a type; leave it out, the key is %s (types: " GGUF_EDIT_TYPES ")",
+                      gguf_quote(unknown).text, gguf_edit_type_name(old).text);
     /* "arr" leaves the type of the elements to an array that the model has. */
     if (new.type == GGUF_ARRAY && old.type == GGUF_ARRAY &&new.element == GGUF_N_VALUE_TYPES)
         is_known = false;
@@ -309,10 +292,10 @@ static int make_value(const struct gguf_edit *edit, struct gguf_model *model,
     new = gguf_edit_type_of(value);
     if (old.type == new.type && old.element == new.element)
         return 0;
-    return gguf_error(report, GGUF_RULE_EDIT, -EINVAL, place,
-                      "its type is %s, not %s; leave the type out, or remove the key first to give "
-                      "it another type",
-                      gguf_edit_type_name(old).text, gguf_edit_type_name(new).text);
+    return REFUSE(report, edit->key,
+                  "its type is %s, not %s; leave the type out, or remove the key first to give "
+                  "it another type",
+                  gguf_edit_type_name(old).text, gguf_edit_type_name(new).text);
 }
 
 static int set(const struct gguf_edit *edit, struct gguf_model *model, struct gguf_report *report)
@@ -330,7 +313,7 @@ static int set(const struct gguf_edit *edit, struct gguf_model *model, struct gg
                           GGUF_MAX_KEYS);
     key = gguf_set_key(model, edit->key.data, value);
     if (!key)
-        return fail_memory(report);
+        return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
     key->file_offset = GGUF_NO_OFFSET;
     return 0;
 }
@@ -350,9 +333,7 @@ int gguf_edits_apply(const struct gguf_edits *edits, struct gguf_model **edited,
         if (edit->value)
             result = set(edit, model, report);
         else if (gguf_remove_key(model, edit->key.data) < 0)
-            result =
-                gguf_error(report, GGUF_RULE_EDIT, -EINVAL, gguf_at_key(edit->key, GGUF_NO_OFFSET),
-                           "cannot be removed, there is no such key");
+            result = REFUSE(report, edit->key, "cannot be removed, there is no such key");
     }
     if (result < 0)
         return result;

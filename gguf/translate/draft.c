@@ -167,6 +167,9 @@ static void set_default(struct gguf_draft *draft, const char *name, char *text)
 
         *colon = '\0';
         item = gguf_draft_item(draft, text + 1);
+        for (size_t i = 0; !item && text[1] == '*' && i < draft->made.n_items; i++)
+            if (gguf_string_ends_with(draft->made.items[i].like.name, text + 2))
+                item = &draft->made.items[i];
         if (item)
             gguf_draft_set_u32(draft, name, item->like.ne[colon[1] - '0']);
         return;

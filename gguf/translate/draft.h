@@ -32,7 +32,7 @@ struct gguf_draft {
  *     K<OLD               that of OLD in the file
  *     K<OLD=TYPE:VALUE    that, or the default
  *     K=TYPE:VALUE        that of K, or the default
- *     K=@TENSOR:D         dimension D of a tensor of the new model
+ *     K=@TENSOR:D         dimension D of a tensor of the new model; TENSOR may be *END of a name
  *     K!TYPE:VALUE        the value, even if there is another
  *     K^OLD               the three numbers of the array OLD and a 0
  *     K~TEXT              the text, if the key is missing, empty or "default"

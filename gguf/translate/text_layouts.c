@@ -349,14 +349,6 @@ static void finish_nemotron(struct gguf_draft *draft)
     gguf_draft_rename_architecture(draft, has_experts ? "nemotron_h_moe" : "nemotron_h");
 }
 
-static void find_latent_size(struct gguf_draft *draft)
-{
-    for (uint64_t i = 0; i < draft->file->n_tensors; i++)
-        if (gguf_string_ends_with(draft->file->tensors[i].name, ".ffn_latent_in.weight") &&
-            !gguf_draft_key(draft, "moe_latent_size"))
-            gguf_draft_set_u32(draft, "moe_latent_size", draft->file->tensors[i].ne[1]);
-}
-
 /* The ids of Llama 3: the end of the text, of a turn, and the start of a header. */
 enum { END_OF_TEXT = 128001, START_HEADER = 128006, END_OF_TURN = 128009 };
 
@@ -467,7 +459,7 @@ const struct gguf_layout gguf_text_layouts[] = {
     {"nemotron_h_omni", "v.* a.* mm.*", .drops = "a. " ENCODERS, .rest = finish_nemotron},
     {"nemotron_h_moe", "blk.0.ffn_latent_in* blk.1.ffn_latent_in* mtp.*", .drops = "mtp.",
      .names = ".ffn_latent_in>.ffn_latent_down .ffn_latent_out>.ffn_latent_up",
-     .rest = find_latent_size},
+     .keys = "moe_latent_size=@*.ffn_latent_down.weight:1"},
     {"llama", .is = lacks_end_of_turn, .keys = "/tokenizer.ggml.pre~llama-bpe", .rest = end_turns},
     {"llama4", "v.* mm.*", .drops = ENCODERS},
     {"clip", .is = lacks_projector_type, .keys = "/clip.projector_type!str:mlp"},
