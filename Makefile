@@ -70,7 +70,7 @@ ZIP_SRC     := tests/unit/gguf/zip_file.c
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 KERNEL_SRC  := $(wildcard dequant/kernels/*.c)
 # The set without vectors has decoders alone; dequant/reference/ is the rest of it.
-DECODER_SRC := $(addprefix dequant/kernels/kernels_,q.c k.c iq.c ik.c ik_q.c ik_k.c ik_kt.c ik_rows.c rows.c old.c)
+DECODER_SRC := $(addprefix dequant/kernels/kernels_,q.c k.c iq.c ik_q.c ik_k.c ik_kt.c ik_rows.c rows.c old.c)
 KERNEL_OBJ  := $(foreach set,$(KERNEL_SETS),$(KERNEL_SRC:%.c=$(BUILD)/obj/%-$(set).o)) $(DECODER_SRC:%.c=$(BUILD)/obj/%-scalar.o)
 DEQUANT_OBJ := $(call obj,$(DEQUANT_SRC)) $(KERNEL_OBJ)
 # The runner's kernels are compiled without vectors as well: they have no other reference.

@@ -1,6 +1,6 @@
 /*
  * The blocks of ggml's types, one packed struct per type. Other files: dequant/iq_blocks.h (IQ
- * types), dequant/ik_blocks.h (ik_llama.cpp), dequant/old_blocks.h (layouts from before GGUF).
+ * types), dequant/ik_*blocks.h (ik_llama.cpp), dequant/old_blocks.h (layouts from before GGUF).
  *
  * The structs are packed, so a pointer to one may hold any address. Numbers wider than a byte are
  * little-endian, and the host must be little-endian too.
@@ -15,6 +15,7 @@
 #pragma once
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdint.h>
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the decoders need a little-endian host");
@@ -36,6 +37,10 @@ enum {
     DEQUANT_Q2_0_BLOCK = 64,
     DEQUANT_NVFP4_BLOCK = 64,
 };
+
+/* The parts of a superblock of 16 and of 32 elements. */
+#define DEQUANT_N_16 (DEQUANT_SUPERBLOCK / 16)
+#define DEQUANT_N_32 (DEQUANT_SUPERBLOCK / 32)
 
 /* ---- Plain numbers: a block is one number ---- */
 
@@ -338,3 +343,9 @@ struct dequant_nvfp4 {
     uint8_t scales[DEQUANT_NVFP4_BLOCK / 16];
     uint8_t qs[DEQUANT_NVFP4_BLOCK / 16][8];
 } DEQUANT_PACKED_BYTES(nvfp4, 36);
+
+/* Nibble i of eight: the low halves of four bytes are nibbles 0 to 3, the high halves 4 to 7. */
+static inline int dequant_far_nibble(const uint8_t bytes[4], size_t i)
+{
+    return (bytes[i % 4] >> (4 * (i / 4))) & 15;
+}

@@ -1,7 +1,7 @@
 /*
  * The blocks of further candidate types (dequant_candidate_at()), of forks and of former versions
- * of llama.cpp and ik_llama.cpp. dequant/blocks.h explains the pictures, dequant/ik_blocks.h the
- * pictures of interleaved rows.
+ * of llama.cpp and ik_llama.cpp. dequant/blocks.h explains the pictures, dequant/ik_row_blocks.h
+ * the pictures of interleaved rows.
  *
  * Source of the layouts: ggml-common.h and ggml-quants.c of PrismML's llama.cpp and of
  * llama-turboquant, ggml-common.h and iqk_quantize.cpp of ik_llama.cpp before 2025-01-27, and
@@ -94,10 +94,7 @@ struct dequant_row_iq2_tn {
 /* ---- Four interleaved rows: ggml of November 2024, ik_llama.cpp until 2025-01-27 ---- */
 
 /* IQ4_NL_4_4: the bytes of Q4_0_4_4, as in IQ4_NL; no bits are inverted */
-struct dequant_iq4_nl_4_4 {
-    uint16_t d[4];
-    DEQUANT_RUNS(4, 4);
-} DEQUANT_PACKED_BYTES(iq4_nl_4_4, 4 * 18UL);
+DEQUANT_RUNS(iq4_nl_4_4, uint16_t, d, 4, 4);
 
 /* Q4_0_R4, value = d * (q - 8) */
 struct dequant_q4_0_r4 {

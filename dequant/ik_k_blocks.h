@@ -1,15 +1,27 @@
 /*
- * The blocks of ik_llama.cpp's types without interleaved rows, except IQ4_KS (dequant/ik_blocks.h)
- * and the trellis types (dequant/ik_kt_blocks.h). dequant/blocks.h explains the pictures. Tables:
- * dequant/ik_tables.h.
+ * The blocks of ik_llama.cpp's types without interleaved rows, except the trellis types
+ * (dequant/ik_kt_blocks.h). dequant/blocks.h explains the pictures, dequant/iq_grids.h has the
+ * tables.
  *
  * Source of the layouts: ggml-common.h, ggml-quants.c and iqk_quantize.cpp of ik_llama.cpp.
  */
 #pragma once
 
-#include "dequant/ik_blocks.h"
+#include "dequant/blocks.h"
 
 enum { DEQUANT_BN_BLOCK = 64, DEQUANT_I2_S_BLOCK = 128 };
+
+/*
+ * IQ4_KS, value = d * ((scale & 254) - 127) * (table[q] + 4 * (scale & 1)), d = the f32 row header,
+ * table = dequant_iq4_values; sub-block s holds the elements 32s to 32s+31
+ *
+ *   s        | scale s : 8 |                                                  s = 0..7
+ *   8+16s+i  | 32s+16+i : 4 | 32s+i : 4 |                                     i = 0..15
+ */
+struct dequant_iq4_ks {
+    uint8_t scales[DEQUANT_SUPERBLOCK / 32];
+    uint8_t qs[DEQUANT_SUPERBLOCK / 32][16];
+} DEQUANT_PACKED_BYTES(iq4_ks, 136);
 
 /*
  * IQ2_K, value = d * (scale - 8) * table[flag][q], table = dequant_iq2_k_values; sub-block s holds
@@ -233,3 +245,14 @@ struct dequant_q6_0 {
 struct dequant_q8_kv {
     int8_t qs[DEQUANT_BLOCK];
 } DEQUANT_PACKED_BYTES(q8_kv, 32);
+
+/* The integer of an IQ4_KS scale, and what its flag adds to the values. */
+static inline int dequant_ks_scale(uint8_t scale)
+{
+    return (scale & 254) - 127;
+}
+
+static inline int dequant_ks_shift(uint8_t scale)
+{
+    return 4 * (scale & 1);
+}

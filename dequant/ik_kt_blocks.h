@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "dequant/ik_blocks.h"
+#include "dequant/blocks.h"
 
 /*
  * The state of the generator starts at the seed plus DEQUANT_TRELLIS_OFFSET. Each value of the run,

@@ -11,24 +11,35 @@
  */
 #pragma once
 
-#include "dequant/ik_blocks.h"
+#include "dequant/blocks.h"
 
+#define DEQUANT_R4_ROWS  4
 #define DEQUANT_R8_ROWS  8
 #define DEQUANT_R16_ROWS 16
-
-/* The parts of a superblock of 16 and of 32 elements. */
-#define DEQUANT_N_16 (DEQUANT_SUPERBLOCK / 16)
-#define DEQUANT_N_32 (DEQUANT_SUPERBLOCK / 32)
 
 /* ---- Parts of several types ---- */
 
 /*
- * The nibbles of a Q4_0 or IQ4_NL block of each row, in runs of four or eight bytes
+ * A type with the nibbles of a block of Q4_0, IQ4_NL or MXFP4 of each row, in runs of four or eight
+ * bytes after the scales
  *
  *   4(rows * r + k)+i  | 4r+i+16 : 4 | 4r+i : 4 |      r, i = 0..3
  *   8(rows * r + k)+i  | 8r+i+16 : 4 | 8r+i : 4 |      r = 0..1, i = 0..7
  */
-#define DEQUANT_RUNS(rows, run_bytes) uint8_t qs[16 / (run_bytes)][rows][run_bytes]
+#define DEQUANT_RUNS(layout, number, scale, rows, run_bytes)                                       \
+    struct dequant_##layout {                                                                      \
+        number scale[rows];                                                                        \
+        uint8_t qs[16 / (run_bytes)][rows][run_bytes];                                             \
+    } DEQUANT_PACKED_BYTES(layout, (rows) * (sizeof(number) + 16))
+
+/*
+ * The 32 nibbles of each of four rows
+ *
+ *   16l+4k+i  | p+8+i : 4 bits | p+i : 4 |    p = 16(l%2) + 4(l/2)     l, k, i = 0..3; row k
+ */
+struct dequant_r4_nibbles {
+    uint8_t bytes[4][DEQUANT_R4_ROWS][4];
+} DEQUANT_PACKED;
 
 /*
  * 2 bits of each of 32 elements of each of four rows
@@ -82,33 +93,26 @@ struct dequant_r4_flags {
     uint8_t odd[DEQUANT_R4_ROWS];
 } DEQUANT_PACKED;
 
-/* ---- Types of ggml ---- */
-
-/* Q4_0_4_4, value = q * d, q signed: each byte is Q4_0's with bits 3 and 7 inverted */
-struct dequant_q4_0_4_4 {
-    uint16_t d[4];
-    DEQUANT_RUNS(4, 4);
-} DEQUANT_PACKED_BYTES(q4_0_4_4, 4 * 18UL);
-
-/* Q4_0_4_8 */
-struct dequant_q4_0_4_8 {
-    uint16_t d[4];
-    DEQUANT_RUNS(4, 8);
-} DEQUANT_PACKED_BYTES(q4_0_4_8, 4 * 18UL);
-
-/* Q4_0_8_8 */
-struct dequant_q4_0_8_8 {
-    uint16_t d[8];
-    DEQUANT_RUNS(8, 8);
-} DEQUANT_PACKED_BYTES(q4_0_8_8, 8 * 18UL);
-
 /* ---- One scale per block ---- */
 
-/* Q4_0_R8 */
-struct dequant_q4_0_r8 {
-    uint16_t d[DEQUANT_R8_ROWS];
-    DEQUANT_RUNS(DEQUANT_R8_ROWS, 4);
-} DEQUANT_PACKED_BYTES(q4_0_r8, DEQUANT_R8_ROWS * 18UL);
+/* Q4_0_N_M, value = q * d, q signed: each byte is Q4_0's with bits 3 and 7 inverted */
+DEQUANT_RUNS(q4_0_4_4, uint16_t, d, 4, 4);
+DEQUANT_RUNS(q4_0_4_8, uint16_t, d, 4, 8);
+DEQUANT_RUNS(q4_0_8_8, uint16_t, d, 8, 8);
+
+DEQUANT_RUNS(q4_0_r8, uint16_t, d, DEQUANT_R8_ROWS, 4);
+DEQUANT_RUNS(mxfp4_r8, uint8_t, e, DEQUANT_R8_ROWS, 4);
+
+/*
+ * IQ4_NL_R4, the values of IQ4_NL
+ *
+ *   2k..2k+1  d of row k
+ *   8..71     nibbles, above
+ */
+struct dequant_iq4_nl_r4 {
+    uint16_t d[DEQUANT_R4_ROWS];
+    struct dequant_r4_nibbles qs;
+} DEQUANT_PACKED_BYTES(iq4_nl_r4, DEQUANT_R4_ROWS * 18UL);
 
 /*
  * Q5_0_R4, value = q * d - 16 * d, so that every zero is positive
@@ -151,12 +155,6 @@ struct dequant_q8_0_r8 {
 struct dequant_q8_kv_r8 {
     int8_t qs[DEQUANT_BLOCK / 4][DEQUANT_R8_ROWS][4];
 } DEQUANT_PACKED_BYTES(q8_kv_r8, DEQUANT_R8_ROWS * 32UL);
-
-/* MXFP4_R8 */
-struct dequant_mxfp4_r8 {
-    uint8_t e[DEQUANT_R8_ROWS];
-    DEQUANT_RUNS(DEQUANT_R8_ROWS, 4);
-} DEQUANT_PACKED_BYTES(mxfp4_r8, DEQUANT_R8_ROWS * 17UL);
 
 /*
  * BF16_R16. The block has two elements, because the two of a row lie side by side.
@@ -430,3 +428,14 @@ struct dequant_iq5_ks_r4 {
     struct dequant_r4_nibbles qs[DEQUANT_N_32];
     struct dequant_r4_bits qh[DEQUANT_N_32];
 } DEQUANT_PACKED_BYTES(iq5_ks_r4, DEQUANT_R4_ROWS * 168UL);
+
+/*
+ * IQ4_KS_R4, the values of IQ4_KS, with a row header d for each row
+ *
+ *   4s+k            | scale s of row k : 8 |                                  s = 0..7
+ *   32+64s..95+64s  nibbles, above, of the elements 32s to 32s+31
+ */
+struct dequant_iq4_ks_r4 {
+    uint8_t scales[DEQUANT_SUPERBLOCK / 32][DEQUANT_R4_ROWS];
+    struct dequant_r4_nibbles qs[DEQUANT_SUPERBLOCK / 32];
+} DEQUANT_PACKED_BYTES(iq4_ks_r4, DEQUANT_R4_ROWS * 136UL);

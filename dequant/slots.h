@@ -11,6 +11,7 @@
 #pragma once
 
 #include "dequant/forms.h"
+#include "dequant/small_floats.h"
 #include "dequant/types.h"
 
 /*
@@ -33,6 +34,14 @@
  */
 /* clang-format off */
 /* In every set. */
+#define DEQUANT_CONVERTED(DO, set) \
+    /* kernels_rows.c */ \
+    DO(set, q4_0_4_4) DO(set, q4_0_4_8) DO(set, q4_0_8_8) DO(set, q4_0_r8) DO(set, q8_0_r8) \
+    DO(set, q2_k_r4) DO(set, q3_k_r4) DO(set, q4_k_r4) DO(set, q5_k_r4) DO(set, q6_k_r4) \
+    DO(set, iq2_xxs_r4) DO(set, iq2_xs_r4) DO(set, iq3_xxs_r4) DO(set, iq3_s_r4) \
+    DO(set, iq2_s_r4) DO(set, iq4_xs_r8) DO(set, mxfp4_r8) DO(set, q8_k_r16) DO(set, q8_k_r8) \
+    DO(set, iq2_tn) DO(set, bare_iq1_bn) DO(set, bare_iq2_bn) DO(set, iq4_nl_4_4) \
+    DO(set, q4_0_r4) DO(set, q8_0_r4) DO(set, iq4_xs_r4)
 #define DEQUANT_DECODERS(DO, set) \
     /* decode_numbers.c, kernels_numbers.c */ \
     DO(set, f32) DO(set, f16) DO(set, bf16) DO(set, f64) DO(set, i8) DO(set, i16) DO(set, i32) \
@@ -46,26 +55,19 @@
     /* kernels_iq.c */ \
     DO(set, iq1_s) DO(set, iq1_m) DO(set, iq2_xxs) DO(set, iq2_xs) DO(set, iq2_s) \
     DO(set, iq3_xxs) DO(set, iq3_s) DO(set, iq4_nl) DO(set, iq4_xs) \
-    /* kernels_ik.c */ \
-    DO(set, iq4_ks) DO(set, iq4_nl_r4) DO(set, iq4_ks_r4) \
     /* kernels_ik_k.c */ \
     DO(set, iq2_k) DO(set, iq3_k) DO(set, iq4_k) DO(set, iq5_k) DO(set, iq6_k) DO(set, iq2_ks) \
     DO(set, iq3_ks) DO(set, iq4_kss) DO(set, iq5_ks) DO(set, iq2_kl) DO(set, old_iq2_k) \
+    DO(set, iq4_ks) \
     /* kernels_ik_q.c */ \
     DO(set, i2_s) DO(set, iq1_bn) DO(set, iq2_bn) DO(set, q6_0) DO(set, q8_kv) \
     /* kernels_ik_kt.c */ \
     DO(set, iq1_kt) DO(set, iq2_kt) DO(set, iq3_kt) DO(set, iq4_kt) \
-    /* kernels_rows.c */ \
-    DO(set, q4_0_4_4) DO(set, q4_0_4_8) DO(set, q4_0_8_8) DO(set, q4_0_r8) DO(set, q8_0_r8) \
-    DO(set, q2_k_r4) DO(set, q3_k_r4) DO(set, q4_k_r4) DO(set, q5_k_r4) DO(set, q6_k_r4) \
-    DO(set, iq2_xxs_r4) DO(set, iq2_xs_r4) DO(set, iq3_xxs_r4) DO(set, iq3_s_r4) \
-    DO(set, iq2_s_r4) DO(set, iq4_xs_r8) DO(set, mxfp4_r8) DO(set, q8_k_r16) DO(set, q8_k_r8) \
-    DO(set, iq2_tn) DO(set, bare_iq1_bn) DO(set, bare_iq2_bn) DO(set, iq4_nl_4_4) \
-    DO(set, q4_0_r4) DO(set, q8_0_r4) DO(set, iq4_xs_r4) \
+    DEQUANT_CONVERTED(DO, set) \
     /* kernels_ik_rows.c */ \
     DO(set, q5_0_r4) DO(set, q6_0_r4) DO(set, bf16_r16) DO(set, iq1_s_r4) DO(set, iq1_m_r4) \
     DO(set, iq2_bn_r4) DO(set, iq2_k_r4) DO(set, iq3_k_r4) DO(set, iq4_k_r4) DO(set, iq5_k_r4) \
-    DO(set, iq5_ks_r4) DO(set, q8_kv_r8) \
+    DO(set, iq5_ks_r4) DO(set, q8_kv_r8) DO(set, iq4_nl_r4) DO(set, iq4_ks_r4) \
     /* kernels_old.c */ \
     DO(set, era0_q4_0) DO(set, era0_q4_1) DO(set, era0_q4_2) DO(set, era0_q4_3) \
     DO(set, era0_q5_0) DO(set, era0_q5_1) DO(set, era1_q4_0) DO(set, era1_q4_1) \
@@ -79,14 +81,10 @@
     /* dot.c, kernels_dot.c */ \
     DO(set, dot_f32) DO(set, dot_f16) DO(set, dot_bf16)
 #define DEQUANT_CONVERTERS(DO, set) \
+    DEQUANT_CONVERTED(DO, set) \
     /* kernels_rows.c */ \
-    DO(set, q4_0_4_4) DO(set, q4_0_4_8) DO(set, q4_0_8_8) DO(set, q4_0_r8) DO(set, q5_0_r4) \
-    DO(set, q8_0_r8) DO(set, q2_k_r4) DO(set, q3_k_r4) DO(set, q4_k_r4) DO(set, q5_k_r4) \
-    DO(set, q6_k_r4) DO(set, iq2_xxs_r4) DO(set, iq2_xs_r4) DO(set, iq3_xxs_r4) \
-    DO(set, iq4_nl_r4) DO(set, iq3_s_r4) DO(set, iq2_s_r4) DO(set, iq4_xs_r8) DO(set, bf16_r16) \
-    DO(set, mxfp4_r8) DO(set, q8_k_r16) DO(set, q8_k_r8) DO(set, q1_0_g32) DO(set, pq2_0) \
-    DO(set, ptq1_0) DO(set, iq2_tn) DO(set, bare_iq1_bn) DO(set, bare_iq2_bn) \
-    DO(set, iq4_nl_4_4) DO(set, q4_0_r4) DO(set, q8_0_r4) DO(set, iq4_xs_r4)
+    DO(set, q5_0_r4) DO(set, iq4_nl_r4) DO(set, bf16_r16) DO(set, q1_0_g32) DO(set, pq2_0) \
+    DO(set, ptq1_0)
 
 /* Only in set scalar: decode_forks.c. */
 #define DEQUANT_REFERENCE_DECODERS(DO, set) \
@@ -140,7 +138,7 @@ DEQUANT_VECTOR_SETS(DEQUANT_DECLARE_PRODUCTS, )
  */
 #define DEQUANT_LEAST_MAGNITUDE 1e-30F
 
-/* fp4.c: `has_nan_scale` of types. */
+/* scale_limits.c: `has_nan_scale` of types. */
 bool dequant_mxfp4_has_nan_scale(const void *block, uint32_t index);
 bool dequant_mxfp4_r8_has_nan_scale(const void *block, uint32_t index);
 bool dequant_nvfp4_has_nan_scale(const void *block, uint32_t index);
@@ -155,3 +153,21 @@ bool dequant_f16_at_limit(const struct dequant_type *type, const void *block);
 bool dequant_iq1_m_at_limit(const struct dequant_type *type, const void *block);
 bool dequant_mxfp4_at_limit(const struct dequant_type *type, const void *block);
 bool dequant_nvfp4_at_limit(const struct dequant_type *type, const void *block);
+
+/* The f32 header of the row. */
+static inline float dequant_f32_row_scale(struct dequant_row row)
+{
+    float d;
+
+    memcpy(&d, (const uint8_t *)row.headers + row.index * sizeof d, sizeof d);
+    return d;
+}
+
+/* The f16 header of the row, as a float. */
+static inline float dequant_f16_row_scale(struct dequant_row row)
+{
+    uint16_t d;
+
+    memcpy(&d, (const uint8_t *)row.headers + row.index * sizeof d, sizeof d);
+    return dequant_f16_to_f32(d);
+}

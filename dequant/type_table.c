@@ -3,7 +3,6 @@
 
 #include "dequant/blocks.h"
 #include "dequant/fork_blocks.h"
-#include "dequant/ik_blocks.h"
 #include "dequant/ik_k_blocks.h"
 #include "dequant/ik_kt_blocks.h"
 #include "dequant/ik_row_blocks.h"

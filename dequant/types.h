@@ -9,7 +9,6 @@
 
 #include "dequant/forms.h"
 #include "dequant/sets.h"
-#include "dequant/stored_row.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,6 +22,15 @@
 struct dequant_field {
     uint8_t width_bytes; /* 1, 2, 4 or 8 */
     uint16_t count;
+};
+
+/*
+ * A decoder's arguments in addition to the blocks of a row; all zero for types without row headers,
+ * interleaved rows and tail.
+ */
+struct dequant_row {
+    const void *headers; /* of the group, or the tail; dequant_headers_bytes(), any alignment */
+    uint32_t index;      /* of the row in its group, below interleave_rows */
 };
 
 /*

@@ -64,14 +64,6 @@ typedef uint32_t eight_words __attribute__((vector_size(32)));
 /* `bits` in each byte of a word. */
 #define EACH_BYTE(bits) ((uint32_t)(bits)*0x01010101u)
 
-INLINE uint32_t get_word(const void *from)
-{
-    uint32_t word;
-
-    memcpy(&word, from, sizeof word);
-    return word;
-}
-
 INLINE void put_word(uint8_t *to, size_t index, uint32_t word)
 {
     memcpy(to + sizeof word * index, &word, sizeof word);
@@ -84,7 +76,7 @@ INLINE void put_words(void *to, words w)
 
 INLINE words four_times(const void *from)
 {
-    const uint32_t word = get_word(from);
+    const uint32_t word = simd_u32(from);
 
     return (words){word, word, word, word};
 }
@@ -132,7 +124,7 @@ INLINE uint32_t gather_bits(uint32_t word)
 
 INLINE words get_nibbles(const struct dequant_r4_nibbles *qs, size_t k, size_t h)
 {
-    const uint32_t a = get_word(qs->bytes[h][k]), b = get_word(qs->bytes[h + 2][k]);
+    const uint32_t a = simd_u32(qs->bytes[h][k]), b = simd_u32(qs->bytes[h + 2][k]);
 
     return (words){a, b, a, b} >> (words){0, 0, 4, 4} & EACH_BYTE(15);
 }
@@ -200,6 +192,6 @@ INLINE void put_bits(const struct dequant_r4_bits qh[DEQUANT_N_32], size_t k, co
 
     memcpy(&shifts, places, sizeof shifts);
     for (int s = 0; s < DEQUANT_N_32; s++)
-        all |= (get_word(qh[s].bytes[k]) >> shifts & EACH_BYTE(1)) << s;
+        all |= (simd_u32(qh[s].bytes[k]) >> shifts & EACH_BYTE(1)) << s;
     memcpy(to, &all, sizeof all);
 }

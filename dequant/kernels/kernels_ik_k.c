@@ -1,14 +1,9 @@
 /*
- * Kernels of the K, KS, KSS and KL types of ik_llama.cpp that do not interleave rows, but for
- * IQ4_KS.
+ * Kernels of the K, KS, KSS and KL types of ik_llama.cpp that do not interleave rows.
  */
 #include "dequant/ik_k_blocks.h"
-#include "dequant/ik_tables.h"
 #include "dequant/iq_grids.h"
 #include "dequant/kernels/simd.h"
-
-#define N_16 (DEQUANT_SUPERBLOCK / 16)
-#define N_32 (DEQUANT_SUPERBLOCK / 32)
 
 INLINE int bit(unsigned bits, size_t i)
 {
@@ -56,14 +51,6 @@ INLINE simd_bytes five_bit_values(const uint8_t *qs, const uint8_t *qh, size_t s
     return simd_look_up_long(dequant_iq5_k_values, 2, q) + simd_all(2 * flag);
 }
 
-/* Nibbles 0 to 15 of eight bytes. */
-INLINE simd_bytes nibbles(const uint8_t bytes[8])
-{
-    const simd_bytes both = simd_load_8(bytes);
-
-    return simd_zip_low_1(simd_low_nibbles(both), simd_high_nibbles(both));
-}
-
 /* The 16 scales of IQ4_K and IQ5_K, -32 to 31. */
 INLINE simd_bytes six_bit_scales(const struct dequant_ik_scales *scales)
 {
@@ -71,40 +58,40 @@ INLINE simd_bytes six_bit_scales(const struct dequant_ik_scales *scales)
     const simd_bytes even = simd_zip_low_1(simd_bits(bytes, 0, 2, 4), simd_bits(bytes, 2, 2, 4));
     const simd_bytes odd = simd_zip_low_1(simd_bits(bytes, 4, 2, 4), simd_bits(bytes, 6, 2, 4));
 
-    return (nibbles(scales->low) | simd_zip_low_2(even, odd)) - 32;
+    return (simd_nibbles(scales->low) | simd_zip_low_2(even, odd)) - 32;
 }
 
 INLINE void put_iq2_k(float *out, const struct dequant_iq2_k *block, simd_bytes q)
 {
-    float scales[N_16];
+    float scales[DEQUANT_N_16];
 
     simd_put(scales, q, simd_f16(block->d));
     UNROLL
-    for (size_t s = 0; s < N_16; s++)
+    for (size_t s = 0; s < DEQUANT_N_16; s++)
         simd_put(out + 16 * s, two_bit_values(block->qs, s, bit(block->flags, s)), scales[s]);
 }
 
 SIMD_DECODER(iq2_k, DEQUANT_SUPERBLOCK, true)
 {
-    put_iq2_k(out, block, nibbles(block->scales) - 8);
+    put_iq2_k(out, block, simd_nibbles(block->scales) - 8);
 }
 
 SIMD_DECODER_OF(old_iq2_k, iq2_k, DEQUANT_SUPERBLOCK, true)
 {
-    const simd_bytes q = nibbles(block->scales);
+    const simd_bytes q = simd_nibbles(block->scales);
 
     put_iq2_k(out, block, q + q - 15);
 }
 
 SIMD_DECODER(iq3_k, DEQUANT_SUPERBLOCK, true)
 {
-    const simd_bytes q = nibbles(block->scales);
+    const simd_bytes q = simd_nibbles(block->scales);
     const simd_bytes odd = q + q + 1;
-    float scales[N_16];
+    float scales[DEQUANT_N_16];
 
     simd_put(scales, simd_negate_where(odd, block->signs), simd_f16(block->d));
     UNROLL
-    for (size_t s = 0; s < N_16; s++)
+    for (size_t s = 0; s < DEQUANT_N_16; s++)
         simd_put(out + 16 * s, three_bit_values(block->qs, block->qh, s, bit(block->flags, s)),
                  scales[s]);
 }
@@ -112,11 +99,11 @@ SIMD_DECODER(iq3_k, DEQUANT_SUPERBLOCK, true)
 SIMD_DECODER(iq4_k, DEQUANT_SUPERBLOCK, true)
 {
     const simd_bytes table = simd_load(dequant_iq4_values);
-    float scales[N_16];
+    float scales[DEQUANT_N_16];
 
     simd_put(scales, six_bit_scales(&block->scales), simd_f16(block->d));
     UNROLL
-    for (size_t s = 0; s < N_16; s++) {
+    for (size_t s = 0; s < DEQUANT_N_16; s++) {
         const simd_bytes q = simd_bits(simd_load(block->qs[s / 2]), 4 * (s % 2), 4, 0);
         const simd_bytes shift = simd_all(4 * bit(block->flags, s));
 
@@ -126,22 +113,22 @@ SIMD_DECODER(iq4_k, DEQUANT_SUPERBLOCK, true)
 
 SIMD_DECODER(iq5_k, DEQUANT_SUPERBLOCK, true)
 {
-    float scales[N_16];
+    float scales[DEQUANT_N_16];
 
     simd_put(scales, six_bit_scales(&block->scales), simd_f16(block->d));
     UNROLL
-    for (size_t s = 0; s < N_16; s++)
+    for (size_t s = 0; s < DEQUANT_N_16; s++)
         simd_put(out + 16 * s, five_bit_values(block->qs, block->qh, s, bit(block->flags, s)),
                  scales[s]);
 }
 
 SIMD_DECODER(iq6_k, DEQUANT_SUPERBLOCK, true)
 {
-    float scales[N_16];
+    float scales[DEQUANT_N_16];
 
     simd_put(scales, simd_load(block->scales), simd_f16(block->d));
     UNROLL
-    for (size_t s = 0; s < N_16; s++) {
+    for (size_t s = 0; s < DEQUANT_N_16; s++) {
         const simd_bytes q = four_bits(block->qs, s) | two_bits(block->qh, s, 4);
         const simd_bytes values = simd_look_up_long(dequant_iq6_k_values, 4, q);
 
@@ -154,7 +141,7 @@ SIMD_DECODER(iq2_ks, DEQUANT_SUPERBLOCK, true)
     const float d = dequant_f16_row_scale(row);
 
     UNROLL
-    for (size_t b = 0; b < N_32; b++) {
+    for (size_t b = 0; b < DEQUANT_N_32; b++) {
         const int low = (block->scales[b / 2] >> (4 * (b % 2))) & 15;
         const float scale = d * (float)((low | bit(block->extra, 8 + b) << 4) - 16);
 
@@ -168,7 +155,7 @@ SIMD_DECODER(iq3_ks, DEQUANT_SUPERBLOCK, true)
     const float d = dequant_f16_row_scale(row);
 
     UNROLL
-    for (size_t b = 0; b < N_32; b++) {
+    for (size_t b = 0; b < DEQUANT_N_32; b++) {
         const int low = dequant_far_nibble(block->scales, b);
         const float scale = d * (float)((low | bit(block->extra, b) << 4) - 16);
 
@@ -191,20 +178,33 @@ INLINE uint64_t codes_of(uint64_t words)
     return words ^ ((words >> 1) & 0x7fff7fff7fff7fff);
 }
 
+/* 32 elements of IQ4_KS; `scale` is a scale byte. */
+INLINE void put_iq4_ks(float *out, simd_bytes q, uint8_t scale, float d)
+{
+    const simd_bytes table = simd_load(dequant_iq4_values) + simd_all(dequant_ks_shift(scale));
+
+    simd_put(out, simd_look_up(table, simd_low_nibbles(q)), d * (float)dequant_ks_scale(scale));
+    simd_put(out + 16, simd_look_up(table, simd_high_nibbles(q)),
+             d * (float)dequant_ks_scale(scale));
+}
+
+SIMD_DECODER(iq4_ks, DEQUANT_SUPERBLOCK, true)
+{
+    const float d = dequant_f32_row_scale(row);
+
+    for (size_t s = 0; s < DEQUANT_N_32; s++)
+        put_iq4_ks(out + 32 * s, simd_load(block->qs[s]), block->scales[s], d);
+}
+
 SIMD_DECODER(iq4_kss, DEQUANT_SUPERBLOCK, true)
 {
     const float d = dequant_f32_row_scale(row);
 
-    for (size_t b = 0; b < N_32; b++, out += 32) {
+    for (size_t b = 0; b < DEQUANT_N_32; b++, out += 32) {
         const uint64_t low = simd_u64(block->words[b]), high = simd_u64(block->words[b] + 4);
-        const uint8_t scale_byte = (uint8_t)(lowest_bits(low) | lowest_bits(high) << 4);
-        const float scale = d * (float)dequant_ks_scale(scale_byte);
-        const simd_bytes table =
-            simd_load(dequant_iq4_values) + simd_all(dequant_ks_shift(scale_byte));
-        const simd_bytes q = simd_two(codes_of(low), codes_of(high));
 
-        simd_put(out, simd_look_up(table, simd_low_nibbles(q)), scale);
-        simd_put(out + 16, simd_look_up(table, simd_high_nibbles(q)), scale);
+        put_iq4_ks(out, simd_two(codes_of(low), codes_of(high)),
+                   (uint8_t)(lowest_bits(low) | lowest_bits(high) << 4), d);
     }
 }
 
@@ -213,7 +213,7 @@ SIMD_DECODER(iq5_ks, DEQUANT_SUPERBLOCK, true)
     const float d = dequant_f32_row_scale(row);
 
     UNROLL
-    for (size_t b = 0; b < N_32; b++) {
+    for (size_t b = 0; b < DEQUANT_N_32; b++) {
         const float scale = d * (float)dequant_ks_scale(block->scales[b]);
 
         for (size_t s = 2 * b; s < 2 * b + 2; s++)
@@ -227,7 +227,7 @@ SIMD_DECODER(iq2_kl, DEQUANT_SUPERBLOCK, true)
     const float d = dequant_f16_row_scale(row);
 
     UNROLL
-    for (size_t b = 0; b < N_32; b++) {
+    for (size_t b = 0; b < DEQUANT_N_32; b++) {
         const int high = (block->scales_high >> (2 * b)) & 3;
         const float scale =
             d * (float)((dequant_far_nibble(block->scales_low, b) | high << 4) - 32);

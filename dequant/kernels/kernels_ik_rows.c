@@ -20,7 +20,7 @@ DECODE(iq2_bn_r4, iq2_bn, 1, DEQUANT_BN_BLOCK)
         uint32_t word = 0;
 
         for (size_t r = 0; r < 4; r++)
-            word |= (get_word(block->qs[r][k]) >> 2 * t & EACH_BYTE(3)) << 2 * r;
+            word |= (simd_u32(block->qs[r][k]) >> 2 * t & EACH_BYTE(3)) << 2 * r;
         put_word(out->qs, t, word);
     }
 }
@@ -195,5 +195,37 @@ SIMD_DECODER(iq1_m_r4, DEQUANT_BLOCK, true)
         put_runs(out + 16 * h, block->qs[2 * h][row.index] | (high & 7) << 8,
                  block->qs[2 * h + 1][row.index] | (high >> 4 & 7) << 8,
                  simd_halves(eighth(high & 8), eighth(high & 128)), d * (float)scale);
+    }
+}
+
+/* 32 elements of row k. */
+INLINE void put_r4(float *out, const struct dequant_r4_nibbles *qs, size_t k, simd_bytes table,
+                   float scale)
+{
+    const simd_bytes q = simd_four(simd_u32(qs->bytes[0][k]), simd_u32(qs->bytes[2][k]),
+                                   simd_u32(qs->bytes[1][k]), simd_u32(qs->bytes[3][k]));
+    const simd_bytes low = simd_look_up(table, simd_low_nibbles(q));
+    const simd_bytes high = simd_look_up(table, simd_high_nibbles(q));
+
+    simd_put(out, simd_zip_low_8(low, high), scale);
+    simd_put(out + 16, simd_zip_high_8(low, high), scale);
+}
+
+SIMD_DECODER(iq4_nl_r4, DEQUANT_BLOCK, true)
+{
+    put_r4(out, &block->qs, row.index, simd_load(dequant_iq4_values),
+           simd_f16(block->d[row.index]));
+}
+
+SIMD_DECODER(iq4_ks_r4, DEQUANT_SUPERBLOCK, true)
+{
+    const float d = dequant_f32_row_scale(row);
+
+    for (size_t s = 0; s < DEQUANT_SUPERBLOCK / 32; s++, out += 32) {
+        const uint8_t scale = block->scales[s][row.index];
+
+        put_r4(out, &block->qs[s], row.index,
+               simd_load(dequant_iq4_values) + simd_all(dequant_ks_shift(scale)),
+               d * (float)dequant_ks_scale(scale));
     }
 }

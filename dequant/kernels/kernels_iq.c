@@ -3,9 +3,6 @@
 #include "dequant/iq_grids.h"
 #include "dequant/kernels/simd.h"
 
-#define N_16 (DEQUANT_SUPERBLOCK / 16)
-#define N_32 (DEQUANT_SUPERBLOCK / 32)
-
 /* Write q * scale, negated where a bit of `signs` is set. No q is 0, so no zero loses its sign. */
 INLINE void put_signed(float *out, simd_bytes q, unsigned signs, float scale)
 {
@@ -23,7 +20,7 @@ SIMD_DECODER(iq2_xxs, DEQUANT_SUPERBLOCK, simd_is_finite(block->d))
     const float d = simd_f16(block->d);
     const uint64_t *grid = dequant_iq2_xxs_grid;
 
-    for (size_t g = 0; g < N_32; g++, out += 32) {
+    for (size_t g = 0; g < DEQUANT_N_32; g++, out += 32) {
         const uint64_t group = simd_u64(block->groups[g]);
         const uint32_t signs = (uint32_t)(group >> 32);
         const float scale = d * (0.5F + (float)(signs >> 28)) * 0.25F;
@@ -38,9 +35,8 @@ SIMD_DECODER(iq2_xxs, DEQUANT_SUPERBLOCK, simd_is_finite(block->d))
 /* d * (scale + 1/2) / 4 for the 16 scales of an IQ2_XS or IQ2_S block. */
 INLINE void scale_iq2(const uint8_t bytes[8], float d, float scales[16])
 {
-    const simd_bytes both = simd_load_8(bytes);
-    const simd_bytes q = simd_zip_low_1(simd_low_nibbles(both), simd_high_nibbles(both));
-    const simd_floats sum = simd_add_floats(simd_all_floats(0.5F), simd_floats_of(q));
+    const simd_floats q = simd_floats_of(simd_nibbles(bytes));
+    const simd_floats sum = simd_add_floats(simd_all_floats(0.5F), q);
 
     simd_store(scales, simd_mul(simd_mul(simd_all_floats(d), sum), simd_all_floats(0.25F)));
 }
@@ -48,10 +44,10 @@ INLINE void scale_iq2(const uint8_t bytes[8], float d, float scales[16])
 SIMD_DECODER(iq2_xs, DEQUANT_SUPERBLOCK, simd_is_finite(block->d))
 {
     const uint64_t *grid = dequant_iq2_xs_grid;
-    float scales[N_16];
+    float scales[DEQUANT_N_16];
 
     scale_iq2(block->scales, simd_f16(block->d), scales);
-    for (size_t s = 0; s < N_16; s++) {
+    for (size_t s = 0; s < DEQUANT_N_16; s++) {
         const unsigned a = block->runs[2 * s], b = block->runs[2 * s + 1];
 
         put_signed(out + 16 * s, simd_two(grid[a & 511], grid[b & 511]),
@@ -62,10 +58,10 @@ SIMD_DECODER(iq2_xs, DEQUANT_SUPERBLOCK, simd_is_finite(block->d))
 SIMD_DECODER(iq2_s, DEQUANT_SUPERBLOCK, simd_is_finite(block->d))
 {
     const uint64_t *grid = dequant_iq2_s_grid;
-    float scales[N_16];
+    float scales[DEQUANT_N_16];
 
     scale_iq2(block->scales, simd_f16(block->d), scales);
-    for (size_t s = 0; s < N_16; s++) {
+    for (size_t s = 0; s < DEQUANT_N_16; s++) {
         const unsigned high = (unsigned)block->qh[s / 2] << 8 >> (4 * (s % 2));
         const unsigned a = block->qs[2 * s] | (high & 0x300);
         const unsigned b = block->qs[2 * s + 1] | ((high >> 2) & 0x300);
@@ -80,7 +76,7 @@ SIMD_DECODER(iq3_xxs, DEQUANT_SUPERBLOCK, simd_is_finite(block->d))
     const float d = simd_f16(block->d);
     const uint32_t *grid = dequant_iq3_xxs_grid;
 
-    for (size_t s = 0; s < N_16; s++) {
+    for (size_t s = 0; s < DEQUANT_N_16; s++) {
         const uint32_t group = simd_u32(block->signs[s / 2]);
         const float scale = d * (0.5F + (float)(group >> 28)) * 0.5F;
         const uint8_t *q = block->qs + 4 * s;
@@ -95,7 +91,7 @@ SIMD_DECODER(iq3_s, DEQUANT_SUPERBLOCK, simd_is_finite(block->d))
     const float d = simd_f16(block->d);
     const uint32_t *grid = dequant_iq3_s_grid;
 
-    for (size_t s = 0; s < N_16; s++) {
+    for (size_t s = 0; s < DEQUANT_N_16; s++) {
         const int q_scale = (block->scales[s / 4] >> (4 * (s / 2 % 2))) & 15;
         const float scale = d * (float)(2 * q_scale + 1);
         const unsigned high = (unsigned)block->qh[s / 2] << 8 >> (4 * (s % 2));
@@ -127,7 +123,7 @@ SIMD_DECODER(iq1_s, DEQUANT_SUPERBLOCK, true)
     const float d = simd_f16(block->d);
     const uint64_t *grid = dequant_iq1_grid;
 
-    for (size_t g = 0; g < N_32; g++) {
+    for (size_t g = 0; g < DEQUANT_N_32; g++) {
         const unsigned high = block->qh[g];
         const float scale = d * (float)(2 * ((high >> 12) & 7) + 1);
         const simd_floats shift = simd_all_floats(high >> 15 ? -0.125F : 0.125F);
@@ -157,7 +153,7 @@ SIMD_DECODER(iq1_m, DEQUANT_SUPERBLOCK, true)
     const float d = simd_f16(iq1_m_d(block));
     const uint64_t *grid = dequant_iq1_grid;
 
-    for (size_t s = 0; s < N_16; s++) {
+    for (size_t s = 0; s < DEQUANT_N_16; s++) {
         const unsigned high = block->qh[s];
         const unsigned q_scale = (words >> (16 * (s / 4) + 3 * (s % 4))) & 7;
         const unsigned a = block->qs[2 * s] | (high << 8 & 0x700);
@@ -184,7 +180,7 @@ SIMD_DECODER(iq4_xs, DEQUANT_SUPERBLOCK, true)
     const uint32_t scales_low = simd_u32(block->scales_low);
     const unsigned scales_high = block->scales_high;
 
-    for (size_t s = 0; s < N_32; s++) {
+    for (size_t s = 0; s < DEQUANT_N_32; s++) {
         const int low = (int)(scales_low >> (4 * s)) & 15;
         const int high = (int)(scales_high >> (2 * s)) & 3;
         const float scale = d * (float)((high << 4 | low) - 32);

@@ -2,13 +2,10 @@
 #include "dequant/blocks.h"
 #include "dequant/kernels/simd.h"
 
-#define N_16 (DEQUANT_SUPERBLOCK / 16)
-#define N_32 (DEQUANT_SUPERBLOCK / 32)
-
 SIMD_DECODER(q2_k, DEQUANT_SUPERBLOCK, simd_is_finite(block->d) && simd_is_finite(block->m))
 {
     const simd_bytes both = simd_load(block->scales);
-    float scales[N_16], mins[N_16];
+    float scales[DEQUANT_N_16], mins[DEQUANT_N_16];
 
     simd_put(scales, simd_low_nibbles(both), simd_f16(block->d));
     simd_put(mins, simd_high_nibbles(both), simd_f16(block->m));
@@ -40,7 +37,7 @@ INLINE simd_bytes q3_k_scales(const struct dequant_q3_k *block)
 SIMD_DECODER(q3_k, DEQUANT_SUPERBLOCK, true)
 {
     const simd_bytes qh[2] = {simd_load(block->qh), simd_load(block->qh + 16)};
-    float scales[N_16];
+    float scales[DEQUANT_N_16];
 
     simd_put(scales, q3_k_scales(block), simd_f16(block->d));
     UNROLL
@@ -111,7 +108,7 @@ SIMD_DECODER(q5_k, DEQUANT_SUPERBLOCK, simd_is_finite(block->d) && simd_is_finit
 SIMD_DECODER(q6_k, DEQUANT_SUPERBLOCK, true)
 {
     const simd_bytes half = simd_all(32);
-    float scales[N_16];
+    float scales[DEQUANT_N_16];
 
     simd_put(scales, simd_load(block->scales), simd_f16(block->d));
     UNROLL
@@ -133,6 +130,6 @@ SIMD_DECODER(q6_k, DEQUANT_SUPERBLOCK, true)
 
 SIMD_DECODER(q8_k, DEQUANT_SUPERBLOCK, true)
 {
-    for (size_t i = 0; i < N_16; i++)
+    for (size_t i = 0; i < DEQUANT_N_16; i++)
         simd_put(out + 16 * i, simd_load(block->qs + 16 * i), block->d);
 }

@@ -14,22 +14,9 @@ INLINE struct pairs pairs_of(simd_bytes q)
     return (struct pairs){simd_zip_low_1(low, high), simd_zip_high_1(low, high)};
 }
 
-/* The 16 numbers of 8 bytes. */
-INLINE simd_bytes pairs_of_8(const uint8_t qs[8])
-{
-    const simd_bytes q = simd_load_8(qs);
-
-    return simd_zip_low_1(simd_low_nibbles(q), simd_high_nibbles(q));
-}
-
 INLINE bool is_finite(float value)
 {
     return (dequant_bits_of_float(value) & 0x7f800000) != 0x7f800000;
-}
-
-INLINE simd_bytes fifth_bits(const uint8_t bits[2])
-{
-    return simd_keep_where(simd_all(16), simd_u16(bits));
 }
 
 SIMD_DECODER_OF(era0_q4_0, old_q4_0, DEQUANT_BLOCK, true)
@@ -50,13 +37,13 @@ SIMD_DECODER_OF(era0_q4_1, old_q4_1, DEQUANT_BLOCK, is_finite(block->d) && is_fi
 
 SIMD_DECODER_OF(era0_q4_2, old_q4_2, DEQUANT_HALF_BLOCK, true)
 {
-    simd_put(out, pairs_of_8(block->qs) - 8, simd_f16(block->d));
+    simd_put(out, simd_nibbles(block->qs) - 8, simd_f16(block->d));
 }
 
 SIMD_DECODER_OF(era0_q4_3, old_q4_3, DEQUANT_HALF_BLOCK,
                 simd_is_finite(block->d) && simd_is_finite(block->m))
 {
-    simd_put_plus(out, pairs_of_8(block->qs), simd_f16(block->d), simd_f16(block->m));
+    simd_put_plus(out, simd_nibbles(block->qs), simd_f16(block->d), simd_f16(block->m));
 }
 
 SIMD_DECODER_OF(era0_q5_0, q5_0, DEQUANT_BLOCK, true)
@@ -64,8 +51,8 @@ SIMD_DECODER_OF(era0_q5_0, q5_0, DEQUANT_BLOCK, true)
     const struct pairs q = pairs_of(simd_load(block->qs));
     const float d = simd_f16(block->d);
 
-    simd_put(out, (q.first | fifth_bits(block->qh)) - 16, d);
-    simd_put(out + 16, (q.second | fifth_bits(block->qh + 2)) - 16, d);
+    simd_put(out, (q.first | simd_fifth_bits(block->qh)) - 16, d);
+    simd_put(out + 16, (q.second | simd_fifth_bits(block->qh + 2)) - 16, d);
 }
 
 SIMD_DECODER_OF(era0_q5_1, q5_1, DEQUANT_BLOCK,
@@ -74,8 +61,8 @@ SIMD_DECODER_OF(era0_q5_1, q5_1, DEQUANT_BLOCK,
     const struct pairs q = pairs_of(simd_load(block->qs));
     const float d = simd_f16(block->d), m = simd_f16(block->m);
 
-    simd_put_plus(out, q.first | fifth_bits(block->qh), d, m);
-    simd_put_plus(out + 16, q.second | fifth_bits(block->qh + 2), d, m);
+    simd_put_plus(out, q.first | simd_fifth_bits(block->qh), d, m);
+    simd_put_plus(out + 16, q.second | simd_fifth_bits(block->qh + 2), d, m);
 }
 
 SIMD_DECODER_OF(era1_q4_0, old_q4_0, DEQUANT_BLOCK, true)

@@ -72,18 +72,12 @@ SIMD_DECODER(q4_1, DEQUANT_BLOCK, simd_is_finite(block->d) && simd_is_finite(blo
     simd_put_plus(out + 16, simd_high_nibbles(q), d, m);
 }
 
-/* The fifth bits of 16 elements, as 0 or 16. */
-INLINE simd_bytes fifth_bits(const uint8_t bits[2])
-{
-    return simd_keep_where(simd_all(16), simd_u16(bits));
-}
-
 SIMD_DECODER(q5_0, DEQUANT_BLOCK, true)
 {
     const float d = simd_f16(block->d);
     const simd_bytes q = simd_load(block->qs), sixteen = simd_all(16);
-    const simd_bytes low = simd_low_nibbles(q) | fifth_bits(block->qh);
-    const simd_bytes high = simd_high_nibbles(q) | fifth_bits(block->qh + 2);
+    const simd_bytes low = simd_low_nibbles(q) | simd_fifth_bits(block->qh);
+    const simd_bytes high = simd_high_nibbles(q) | simd_fifth_bits(block->qh + 2);
 
     simd_put(out, low - sixteen, d);
     simd_put(out + 16, high - sixteen, d);
@@ -94,8 +88,8 @@ SIMD_DECODER(q5_1, DEQUANT_BLOCK, simd_is_finite(block->d) && simd_is_finite(blo
     const float d = simd_f16(block->d), m = simd_f16(block->m);
     const simd_bytes q = simd_load(block->qs);
 
-    simd_put_plus(out, simd_low_nibbles(q) | fifth_bits(block->qh), d, m);
-    simd_put_plus(out + 16, simd_high_nibbles(q) | fifth_bits(block->qh + 2), d, m);
+    simd_put_plus(out, simd_low_nibbles(q) | simd_fifth_bits(block->qh), d, m);
+    simd_put_plus(out + 16, simd_high_nibbles(q) | simd_fifth_bits(block->qh + 2), d, m);
 }
 
 SIMD_DECODER(q8_0, DEQUANT_BLOCK, true)

@@ -12,7 +12,7 @@
 /* Word r of row k, and all four of them. */
 #define RUN_BYTES(block) sizeof((block)->qs[0][0])
 #define RUN_WORD(block, k, r)                                                                      \
-    get_word(&(block)->qs[4UL * (r) / RUN_BYTES(block)][k][4UL * (r) % RUN_BYTES(block)])
+    simd_u32(&(block)->qs[4UL * (r) / RUN_BYTES(block)][k][4UL * (r) % RUN_BYTES(block)])
 #define RUN_WORDS(block, k)                                                                        \
     (words)                                                                                        \
     {                                                                                              \
@@ -147,7 +147,7 @@ CONVERT_AND_DECODE(q8_k_r16, q8_0, 8, DEQUANT_SUPERBLOCK)
     for (size_t b = 0; b < DEQUANT_N_32; b++) {
         out[b].d = block->d[k];
         for (size_t r = 0; r < 8; r++) {
-            const uint32_t word = get_word(block->qs[8 * b + r][k]) ^ EACH_BYTE(128);
+            const uint32_t word = simd_u32(block->qs[8 * b + r][k]) ^ EACH_BYTE(128);
 
             memcpy(out[b].qs + 4 * r, &word, sizeof word);
         }
@@ -159,7 +159,7 @@ CONVERT_AND_DECODE(q8_k_r16, q8_0, 8, DEQUANT_SUPERBLOCK)
 /* The scale, in the top four bits, and four times seven signs of block b, as in IQ2_XXS. */
 static inline uint32_t scale_and_signs(const struct dequant_r4_signs *signs, size_t b, size_t k)
 {
-    const uint32_t bytes = get_word(signs->bytes[b][k]), s = bytes & EACH_BYTE(254);
+    const uint32_t bytes = simd_u32(signs->bytes[b][k]), s = bytes & EACH_BYTE(254);
     const uint32_t plain = (s ^ s >> 1) & EACH_BYTE(127), scale = bytes & EACH_BYTE(1);
 
     return (plain & 0x7f) | (plain >> 1 & 0x7f << 7) | (plain >> 2 & 0x7f << 14) |
@@ -170,7 +170,7 @@ CONVERT_AND_DECODE(iq2_xxs_r4, iq2_xxs, 1, DEQUANT_SUPERBLOCK)
 {
     out->d = block->d[k];
     for (size_t b = 0; b < DEQUANT_N_32; b++) {
-        const uint32_t group[2] = {get_word(block->qs[b][k]), scale_and_signs(&block->signs, b, k)};
+        const uint32_t group[2] = {simd_u32(block->qs[b][k]), scale_and_signs(&block->signs, b, k)};
 
         memcpy(out->groups[b], group, sizeof group);
     }
@@ -229,8 +229,8 @@ CONVERT_AND_DECODE(iq3_s_r4, iq3_s, 1, DEQUANT_SUPERBLOCK)
         out->qh[b] = block->qh[b][k];
     }
     for (size_t b = 0; b < DEQUANT_N_32; b += 4) {
-        const words signs = {get_word(block->signs[b][k]), get_word(block->signs[b + 1][k]),
-                             get_word(block->signs[b + 2][k]), get_word(block->signs[b + 3][k])};
+        const words signs = {simd_u32(block->signs[b][k]), simd_u32(block->signs[b + 1][k]),
+                             simd_u32(block->signs[b + 2][k]), simd_u32(block->signs[b + 3][k])};
 
         put_words(out->signs + 4 * b, transpose_signs(signs));
     }
@@ -245,7 +245,7 @@ CONVERT_AND_DECODE(iq3_s_r4, iq3_s, 1, DEQUANT_SUPERBLOCK)
 /* The codes of 16 elements of row k in IQ4_XS_R8. */
 static inline words get_r8_nibbles(const uint8_t runs[2][DEQUANT_R8_ROWS][4], size_t k)
 {
-    const uint32_t a = get_word(runs[0][k]), b = get_word(runs[1][k]);
+    const uint32_t a = simd_u32(runs[0][k]), b = simd_u32(runs[1][k]);
 
     return (words){a, a, b, b} >> (words){0, 4, 0, 4} & EACH_BYTE(15);
 }

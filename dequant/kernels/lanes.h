@@ -24,6 +24,19 @@ INLINE float_vector lanes_to_floats(int_vector v)
     return __builtin_convertvector(v, float_vector);
 }
 
+/* Return sum + scale * accumulator. Both halves of a lane of `scale` hold the scale. */
+#if defined(__AVX512F__) || !defined(__AVX2__)
+INLINE int_vector lanes_add_scaled(int_vector sum, int_vector accumulator, int_vector scale)
+{
+    return sum + accumulator * (scale >> 16);
+}
+
+INLINE int_vector lanes_add_accumulator(int_vector sum, int_vector accumulator)
+{
+    return sum + accumulator;
+}
+#endif
+
 #if defined(__AVX512F__)
 
 enum { LANES_COLUMNS = 8 };
@@ -38,17 +51,6 @@ INLINE int_vector lanes_dot(int_vector sum, int_vector q, int_vector x)
 INLINE int_vector lanes_dot_wide(int_vector sum, int_vector q, int_vector x)
 {
     return lanes_dot(sum, q, x);
-}
-
-/* Return sum + scale * accumulator. Both halves of a lane of `scale` hold the scale. */
-INLINE int_vector lanes_add_scaled(int_vector sum, int_vector accumulator, int_vector scale)
-{
-    return sum + accumulator * (scale >> 16);
-}
-
-INLINE int_vector lanes_add_accumulator(int_vector sum, int_vector accumulator)
-{
-    return sum + accumulator;
 }
 
 /*
@@ -135,16 +137,6 @@ INLINE int_vector lanes_dot(int_vector sum, int_vector q, int_vector x)
 INLINE int_vector lanes_dot_wide(int_vector sum, int_vector q, int_vector x)
 {
     return lanes_dot(sum, q ^ (int32_t)0x80808080, x);
-}
-
-INLINE int_vector lanes_add_scaled(int_vector sum, int_vector accumulator, int_vector scale)
-{
-    return sum + accumulator * (scale >> 16);
-}
-
-INLINE int_vector lanes_add_accumulator(int_vector sum, int_vector accumulator)
-{
-    return sum + accumulator;
 }
 
 INLINE int_vector lanes_dot_pairs(int_vector sum, int_vector a, int_vector b)

@@ -80,29 +80,19 @@ INLINE bool simd_is_finite(uint16_t half)
 #define SIMD_TAKES(is_regular) ((is_regular) || true)
 #endif
 
-INLINE uint16_t simd_u16(const void *from)
-{
-    uint16_t value;
-
-    memcpy(&value, from, sizeof value);
-    return value;
-}
-
-INLINE uint32_t simd_u32(const void *from)
-{
-    uint32_t value;
-
-    memcpy(&value, from, sizeof value);
-    return value;
-}
-
-INLINE uint64_t simd_u64(const void *from)
-{
-    uint64_t value;
-
-    memcpy(&value, from, sizeof value);
-    return value;
-}
+/* A number at any address. */
+#define SIMD_NUMBER(bits)                                                                          \
+    INLINE uint##bits##_t simd_u##bits(const void *from)                                           \
+    {                                                                                              \
+        uint##bits##_t value;                                                                      \
+                                                                                                   \
+        memcpy(&value, from, sizeof value);                                                        \
+        return value;                                                                              \
+    }
+SIMD_NUMBER(16)
+SIMD_NUMBER(32)
+SIMD_NUMBER(64)
+#undef SIMD_NUMBER
 
 /* ---- 16 bytes ---- */
 
@@ -187,6 +177,20 @@ INLINE simd_bytes simd_low_nibbles(simd_bytes v)
 INLINE simd_bytes simd_high_nibbles(simd_bytes v)
 {
     return simd_shift_right(v, 4);
+}
+
+/* The 16 nibbles of eight bytes, the lower one of each byte first. */
+INLINE simd_bytes simd_nibbles(const uint8_t bytes[8])
+{
+    const simd_bytes both = simd_load_8(bytes);
+
+    return simd_zip_low_1(simd_low_nibbles(both), simd_high_nibbles(both));
+}
+
+/* 16 where a bit is set, else 0: the fifth bits of 16 elements. */
+INLINE simd_bytes simd_fifth_bits(const uint8_t bits[2])
+{
+    return simd_keep_where(simd_all(16), simd_u16(bits));
 }
 
 /* n bits of each byte, those from bit `from` moved to bit `to`. */

@@ -38,46 +38,21 @@ INLINE void words_store(void *to, words v)
         float_store((float *)to + i * FLOAT_WIDTH, (float_vector)v.v[i]);
 }
 
-INLINE words words_and(words a, words b)
-{
-    SIMD_EACH(words, a.v[i] & b.v[i]);
-}
-
-INLINE words words_or(words a, words b)
-{
-    SIMD_EACH(words, a.v[i] | b.v[i]);
-}
-
-INLINE words words_xor(words a, words b)
-{
-    SIMD_EACH(words, a.v[i] ^ b.v[i]);
-}
-
-INLINE words words_add(words a, words b)
-{
-    SIMD_EACH(words, a.v[i] + b.v[i]);
-}
-
-INLINE words words_sub(words a, words b)
-{
-    SIMD_EACH(words, a.v[i] - b.v[i]);
-}
-
-INLINE words words_add_bytes(words a, words b)
-{
-    SIMD_EACH(words, (simd_words)((words_bytes)a.v[i] + (words_bytes)b.v[i]));
-}
-
-/* The lower halves of the products, of lanes and of numbers of 16 bits. */
-INLINE words words_mul(words a, words b)
-{
-    SIMD_EACH(words, a.v[i] * b.v[i]);
-}
-
-INLINE words words_mul_pairs(words a, words b)
-{
-    SIMD_EACH(words, (simd_words)((words_pairs)a.v[i] * (words_pairs)b.v[i]));
-}
+/* Compute in lanes, or in numbers of 8 or 16 bits; of products the lower halves. */
+#define WORDS_OPERATOR(name, numbers, operator)                                                    \
+    INLINE words words_##name(words a, words b)                                                    \
+    {                                                                                              \
+        SIMD_EACH(words, (simd_words)((numbers)a.v[i] operator(numbers) b.v[i]));                  \
+    }
+WORDS_OPERATOR(and, simd_words, &)
+WORDS_OPERATOR(or, simd_words, |)
+WORDS_OPERATOR(xor, simd_words, ^)
+WORDS_OPERATOR(add, simd_words, +)
+WORDS_OPERATOR(sub, simd_words, -)
+WORDS_OPERATOR(mul, simd_words, *)
+WORDS_OPERATOR(add_bytes, words_bytes, +)
+WORDS_OPERATOR(mul_pairs, words_pairs, *)
+#undef WORDS_OPERATOR
 
 /* Shift each lane as an unsigned number. */
 INLINE words words_right(words v, int n)

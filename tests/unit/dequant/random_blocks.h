@@ -29,7 +29,7 @@ enum scale { NO_SCALE, F16_SCALE, TWO_F16_SCALES, F32_SCALE, TWO_F32_SCALES, SPL
  * * q), which follow from their definition.
  * - Old layouts: NumPy, from the pictures in dequant/old_blocks.h. Files of that time confirm them
  *   where the fixtures have any.
- * - Types of ik_llama.cpp: NumPy, from the pictures in dequant/ik_blocks.h. Tensors that it made
+ * - Types of ik_llama.cpp: NumPy, from the pictures in dequant/ik_*blocks.h. Tensors that it made
  *   confirm them where the fixtures have any.
  * - Types that share an id with others: NumPy, from the sources of their programs.
  *
