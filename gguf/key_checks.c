@@ -123,8 +123,7 @@ void gguf_check_needed_keys(const struct gguf_model *model, struct gguf_report *
     const struct gguf_key *blocks = find_count(model, "block_count");
     const struct gguf_architecture *row;
     char architecture[64], name[GGUF_KEY_NAME_BYTES];
-    const char *missing;
-    size_t length;
+    struct gguf_string missing;
 
     gguf_get_text(model, "general.architecture", architecture, sizeof architecture - 1);
     row = gguf_architecture_find(architecture);
@@ -141,12 +140,14 @@ void gguf_check_needed_keys(const struct gguf_model *model, struct gguf_report *
         if (gguf_key_rule(row, name, NULL) != GGUF_KEY_UNUSED)
             check_type(&model->keys[i], name, blocks, report);
     }
-    if (gguf_check_keys(row, has_key, model, &missing, &length))
+    if (gguf_check_keys(row, has_key, model, &missing))
         return;
-    if (missing[0] == '/')
+    if (missing.data[0] == '/') {
         architecture[0] = '\0';
+        missing = (struct gguf_string){missing.data + 1, missing.length_bytes - 1};
+    }
     gguf_warning(report, GGUF_RULE_NEEDED_KEYS, GGUF_NO_PLACE, "there is no key \"%s%.*s\"",
-                 architecture, (int)length - (missing[0] == '/'), missing + (missing[0] == '/'));
+                 architecture, (int)missing.length_bytes, missing.data);
 }
 
 #define TOKENS "tokenizer.ggml.tokens"

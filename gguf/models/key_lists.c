@@ -1,5 +1,6 @@
 #include "gguf/models/key_lists.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,56 +17,47 @@ static const char common[] =
     "rope.scaling.yarn_beta_slow=1 expert_count? expert_used_count? expert_group_count? "
     "expert_group_used_count? leading_dense_block_count? tensor_data_layout?";
 
-/* The key "NAME", "NAME?", "NAME=VALUE", "NAME:VALUE" or "NAME|NAME" at the beginning of a word. */
-static bool is_named(const char *word, size_t length, const char *key)
+/* Return the bytes of the names in a word "NAME", "NAME?", "NAME=VALUE", "NAME:VALUE" or "A|B". */
+static size_t names_bytes(struct gguf_string word)
 {
-    const size_t n = strlen(key);
-
-    while (length > 0) {
-        const size_t end = strcspn(word, "|?=: ");
-
-        if (end == n && memcmp(word, key, n) == 0)
-            return true;
-        if (end >= length || word[end] != '|')
-            return false;
-        word += end + 1;
-        length -= end + 1;
-    }
-    return false;
+    return strcspn(word.data, "?=: ");
 }
 
-/* Return the word of a list that names the key, or NULL. */
-static const char *find_word(const char *list, const char *key)
+/* Return the word of a list that names the key, or an empty one. */
+static struct gguf_string find_word(const char *list, const char *key)
 {
-    for (const char *at = list; *at != '\0';) {
-        const size_t length = strcspn(at, " ");
+    struct gguf_string word = {0}, names, name;
 
-        if (is_named(at, length, key))
-            return at;
-        at += length + strspn(at + length, " ");
+    while (gguf_next_word(&list, &word)) {
+        names = (struct gguf_string){word.data, names_bytes(word)};
+        while (gguf_next_part(&names, '|', &name))
+            if (gguf_string_equals(name, key))
+                return word;
     }
-    return NULL;
+    return word;
+}
+
+static bool has_word(const char *list, const char *key)
+{
+    return find_word(list, key).length_bytes > 0;
 }
 
 enum gguf_key_rule gguf_key_rule(const struct gguf_architecture *architecture, const char *key,
                                  double *value)
 {
-    const char *word = find_word(architecture->keys, key);
-    size_t length;
+    const bool is_own = has_word(architecture->keys, key);
+    const struct gguf_string word = find_word(is_own ? architecture->keys : common, key);
+    const char *mark = word.data + names_bytes(word);
 
-    if (!word)
-        word = find_word(common, key);
-    if (!word)
+    if (word.length_bytes == 0)
         return GGUF_KEY_UNUSED;
-    length = strcspn(word, " ");
-    if (word[length - 1] == '?')
+    if (*mark == '?')
         return GGUF_KEY_OPTIONAL;
-    word += strcspn(word, "=: ");
-    if (*word != '=' && *word != ':')
+    if (*mark != '=' && *mark != ':')
         return GGUF_KEY_REQUIRED;
     if (value)
-        *value = strtod(word + 1, NULL);
-    return *word == ':' ? GGUF_KEY_FIXED : GGUF_KEY_HAS_DEFAULT;
+        *value = strtod(mark + 1, NULL);
+    return *mark == ':' ? GGUF_KEY_FIXED : GGUF_KEY_HAS_DEFAULT;
 }
 
 enum gguf_key_type gguf_key_type(const char *key)
@@ -83,36 +75,28 @@ enum gguf_key_type gguf_key_type(const char *key)
                                 "swin_norm skip_loop_final_norm use_parallel_residual";
     static const char strings[] = "rope.scaling.type tensor_data_layout";
 
-    return find_word(floats, key)    ? GGUF_KEY_FLOAT32
-           : find_word(bools, key)   ? GGUF_KEY_BOOL
-           : find_word(strings, key) ? GGUF_KEY_STRING
-                                     : GGUF_KEY_UINT32;
+    return has_word(floats, key)    ? GGUF_KEY_FLOAT32
+           : has_word(bools, key)   ? GGUF_KEY_BOOL
+           : has_word(strings, key) ? GGUF_KEY_STRING
+                                    : GGUF_KEY_UINT32;
 }
 
 bool gguf_key_may_be_array(const char *key)
 {
-    return find_word("attention.head_count attention.head_count_kv attention.indexer.types "
-                     "attention.sliding_window_pattern feed_forward_length "
-                     "rope.dimension_sections swiglu_clamp_exp swiglu_clamp_shexp",
-                     key);
+    return has_word("attention.head_count attention.head_count_kv attention.indexer.types "
+                    "attention.sliding_window_pattern feed_forward_length "
+                    "rope.dimension_sections swiglu_clamp_exp swiglu_clamp_shexp",
+                    key);
 }
 
-static bool is_required(const char *word, size_t length)
+/* Return true if one of the keys "A|B" is there. */
+static bool is_met(struct gguf_string names, gguf_key_finder *has, const void *user)
 {
-    return word[length - 1] != '?' && !memchr(word, '=', length) && !memchr(word, ':', length);
-}
-
-/* Return true if one of the keys of a word is there. */
-static bool is_met(const char *word, size_t length, gguf_key_finder *has, const void *user)
-{
+    struct gguf_string name;
     char key[GGUF_KEY_NAME_BYTES];
 
-    for (size_t at = 0, n; at < length; at += n + 1) {
-        n = strcspn(word + at, "| ");
-        if (n >= sizeof key)
-            return false;
-        memcpy(key, word + at, n);
-        key[n] = '\0';
+    while (gguf_next_part(&names, '|', &name) && name.length_bytes < sizeof key) {
+        snprintf(key, sizeof key, "%.*s", (int)name.length_bytes, name.data);
         if (has(user, key))
             return true;
     }
@@ -120,20 +104,17 @@ static bool is_met(const char *word, size_t length, gguf_key_finder *has, const 
 }
 
 bool gguf_check_keys(const struct gguf_architecture *architecture, gguf_key_finder *has,
-                     const void *user, const char **missing, size_t *length)
+                     const void *user, struct gguf_string *missing)
 {
-    const char *const lists[] = {common, architecture->keys};
+    const char *lists[] = {common, architecture->keys};
+    struct gguf_string word;
 
     for (size_t i = 0; i < 2; i++) {
-        for (const char *at = lists[i]; *at != '\0';) {
-            const size_t n = strcspn(at, " ");
-
-            if (is_required(at, n) && !is_met(at, n, has, user)) {
-                *missing = at;
-                *length = n;
-                return false;
-            }
-            at += n + strspn(at + n, " ");
+        while (gguf_next_word(&lists[i], &word)) {
+            if (names_bytes(word) < word.length_bytes || is_met(word, has, user))
+                continue;
+            *missing = word;
+            return false;
         }
     }
     return true;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gguf/models/models.h"
+#include "gguf/support/strings.h"
 
 /*
  * Prefix of the keys that describe the Hadamard transform of weights that are stored rotated. A
@@ -45,7 +46,7 @@ typedef bool gguf_key_finder(const void *user, const char *key);
 
 /*
  * Return true if all required keys are there. If not, *missing is the first word of the lists
- * without a key in the file, of *length bytes: a key, or alternatives separated by '|'.
+ * without a key in the file: a key, or alternatives separated by '|'.
  */
 bool gguf_check_keys(const struct gguf_architecture *architecture, gguf_key_finder *has,
-                     const void *user, const char **missing, size_t *length);
+                     const void *user, struct gguf_string *missing);

@@ -1,6 +1,7 @@
 #include "gguf/models/pretokenizers.h"
 
 #include "gguf/models/models.h"
+#include "gguf/support/strings.h"
 
 #include <string.h>
 
@@ -172,17 +173,9 @@ static const struct gguf_pretokenizer pretokenizers[] = {
 
 const struct gguf_pretokenizer *gguf_pretokenizer_find(const char *name)
 {
-    const size_t length = strlen(name);
-
-    for (size_t i = 0; i < COUNT(pretokenizers) && length > 0; i++) {
-        for (const char *at = pretokenizers[i].names; *at != '\0'; at += strspn(at, " ")) {
-            const size_t n = strcspn(at, " ");
-
-            if (n == length && memcmp(at, name, n) == 0)
-                return &pretokenizers[i];
-            at += n;
-        }
-    }
+    for (size_t i = 0; i < COUNT(pretokenizers); i++)
+        if (gguf_words_have(pretokenizers[i].names, gguf_string_of(name)))
+            return &pretokenizers[i];
     return NULL;
 }
 

@@ -28,21 +28,6 @@ static bool next_term(const char **list, struct term *term)
     return true;
 }
 
-/* Take the first name off a text in which names are separated by `separator`. */
-static bool next_name(struct gguf_string *text, char separator, struct gguf_string *name)
-{
-    const char *end = memchr(text->data, separator, (size_t)text->length_bytes);
-
-    if (text->length_bytes == 0)
-        return false;
-    *name = *text;
-    if (end)
-        name->length_bytes = (uint64_t)(end - text->data);
-    text->data += name->length_bytes + (end != NULL);
-    text->length_bytes -= name->length_bytes + (end != NULL);
-    return true;
-}
-
 static bool has_suffix(struct gguf_string name)
 {
     return gguf_string_ends_with(name, ".weight") || gguf_string_ends_with(name, ".bias") ||
@@ -81,7 +66,7 @@ static bool has_one(const struct place *place, struct gguf_string names)
 {
     struct gguf_string name;
 
-    while (next_name(&names, '|', &name))
+    while (gguf_next_part(&names, '|', &name))
         if (has_tensor(place, name))
             return true;
     return false;
@@ -94,7 +79,7 @@ static bool set_missing(const struct place *place, struct gguf_string names,
     struct gguf_string name;
 
     *missing = (struct gguf_missing_tensor){0};
-    next_name(&names, '|', &name);
+    gguf_next_part(&names, '|', &name);
     write_name(place, name, has_suffix(name) ? "" : ".weight", missing->name);
     snprintf(missing->others, sizeof missing->others, "%.*s", (int)names.length_bytes, names.data);
     if (because.length_bytes > 0)
@@ -108,7 +93,7 @@ static bool check_group(const struct place *place, const struct term *term,
 {
     struct gguf_string names = term->text, name, there = {0}, lacking = {0};
 
-    while (next_name(&names, ' ', &name)) {
+    while (gguf_next_part(&names, ' ', &name)) {
         struct gguf_string *first = has_one(place, name) ? &there : &lacking;
 
         if (first->length_bytes == 0)
@@ -138,10 +123,10 @@ static int walk_term(const struct term *term, gguf_list_visitor *visit, void *us
     struct gguf_string words = term->text, word, name;
     int result = 0;
 
-    while (result == 0 && next_name(&words, ' ', &word)) {
+    while (result == 0 && gguf_next_part(&words, ' ', &word)) {
         const uint64_t length = word.length_bytes;
 
-        while (result == 0 && next_name(&word, '|', &name))
+        while (result == 0 && gguf_next_part(&word, '|', &name))
             result = visit(user, name.data, (size_t)name.length_bytes,
                            !term->is_optional && name.length_bytes == length);
     }

@@ -46,69 +46,60 @@ static size_t edit_distance(const char *a, const char *b)
 }
 
 /*
- * Return true if `name` resembles `word`, at least as closely as the names tried before, and store
- * its distance + 1 in `*least`, which starts at 0. A name resembles a word if fewer than about a
- * third of the letters were changed, added, removed or swapped with the next. Of two names at the
- * same distance, one that begins with the word is closer.
+ * Return the name that resembles `word`, which has no dashes, most closely, or an empty one. A name
+ * resembles a word if fewer than about a third of the letters were changed, added, removed or
+ * swapped with the next. Of two names at the same distance, one that begins with the word is
+ * closer.
  */
-static bool is_closer(const char *word, const char *name, size_t *least)
+static struct gguf_string closest_name(const struct gguf_option_table *table, const char *word)
 {
-    const size_t distance = edit_distance(word, name);
-    const bool is_start = gguf_text_starts_with(name, word);
-    const size_t limit = *least > 0 ? *least - 1 : strlen(word) / 3 + 1;
-
-    if (distance > limit || (distance == limit && (*least == 0 || !is_start)))
-        return false;
-    *least = distance + 1;
-    return true;
-}
-
-/* Find the name closest to `word`, which has no dashes. Returns its length; 0: none is close. */
-static size_t closest_name(const struct gguf_option_table *table, const char *word,
-                           const char **closest)
-{
-    size_t least = 0, closest_length = 0;
+    struct gguf_string closest = {0};
+    size_t limit = strlen(word) / 3 + 1;
 
     for (size_t i = 0; i < table->n_rows && strlen(word) > 1; i++) {
-        const char *rest = table->rows[i].help ? table->rows[i].names : NULL, *name;
-        size_t length;
+        const struct gguf_option *option = &table->rows[i];
+        const char *names = option->names;
+        struct gguf_string name;
 
-        while ((length = gguf_option_next_name(&rest, &name)) > 0) {
-            const size_t n_dashes = strspn(name, "-");
+        while (option->help && gguf_next_word(&names, &name)) {
+            const size_t n_dashes = strspn(name.data, "-"), length = name.length_bytes - n_dashes;
             char bare[LONGEST_NAME + 1] = "";
+            size_t distance;
 
-            if (n_dashes == 1 || length - n_dashes >= sizeof bare)
+            if (n_dashes == 1 || length >= sizeof bare)
                 continue;
-            memcpy(bare, name + n_dashes, length - n_dashes);
-            if (is_closer(word, bare, &least)) {
-                *closest = name;
-                closest_length = length;
+            memcpy(bare, name.data + n_dashes, length);
+            distance = edit_distance(word, bare);
+            if (distance < limit ||
+                (distance == limit && closest.data && gguf_text_starts_with(bare, word))) {
+                closest = name;
+                limit = distance;
             }
         }
     }
-    return closest_length;
+    return closest;
 }
 
 /* `o` is "-o " if the word followed -o, else "". `cut` is the option before it in the group. */
 static int refuse_unknown(const struct gguf_option_table *table, const char *word, const char *o,
                           const char *cut)
 {
-    const char *start = word + strspn(word, "-"), *meant = "";
+    const char *start = word + strspn(word, "-");
     const size_t length = strcspn(start, "=");
     char name[LONGEST_NAME + 1] = "";
-    size_t meant_length;
+    struct gguf_string meant;
 
     if (length < sizeof name)
         memcpy(name, start, length);
-    meant_length = closest_name(table, name, &meant);
+    meant = closest_name(table, name);
     if (cut)
         table->print_error(
             "unknown option -o %s; if it belongs to the value of -o %s before it, write the comma "
             "as \\, or use --%s, which needs no escaping",
             word, cut, cut);
-    else if (meant_length > 0)
+    else if (meant.length_bytes > 0)
         table->print_error("unknown option %s%s; did you mean %s%.*s?", o, word,
-                           *meant == '-' ? "" : "-o ", (int)meant_length, meant);
+                           *meant.data == '-' ? "" : "-o ", (int)meant.length_bytes, meant.data);
     else
         table->print_error("unknown option %s%s; for a list: %s --help", o, word, table->program);
     return -EINVAL;

@@ -1,16 +1,8 @@
 #include "gguf/support/option_rows.h"
 
+#include "gguf/support/strings.h"
+
 #include <string.h>
-
-size_t gguf_option_next_name(const char **rest, const char **name)
-{
-    const char *start = *rest ? *rest + strspn(*rest, " ") : "";
-    const size_t length = strcspn(start, " ");
-
-    *name = start;
-    *rest = start + length;
-    return length;
-}
 
 bool gguf_option_is_dashed(const struct gguf_option *option)
 {
@@ -20,15 +12,9 @@ bool gguf_option_is_dashed(const struct gguf_option *option)
 const struct gguf_option *gguf_option_find(const struct gguf_option_table *table, const char *word,
                                            size_t length)
 {
-    for (size_t i = 0; i < table->n_rows && length > 0; i++) {
-        const char *rest = table->rows[i].names, *name;
-        size_t n;
-
-        while ((n = gguf_option_next_name(&rest, &name)) > 0) {
-            if (n == length && memcmp(name, word, length) == 0)
-                return &table->rows[i];
-        }
-    }
+    for (size_t i = 0; i < table->n_rows; i++)
+        if (gguf_words_have(table->rows[i].names, (struct gguf_string){word, length}))
+            return &table->rows[i];
     return NULL;
 }
 
@@ -78,15 +64,15 @@ static void print_wrapped(FILE *stream, const char *text, int column, int indent
 
 static void print_option(FILE *stream, const struct gguf_option *option)
 {
-    const char *rest = option->names, *name;
+    const char *names = option->names;
+    struct gguf_string name;
     char left[120] = "  ";
     size_t length;
 
-    while ((length = gguf_option_next_name(&rest, &name)) > 0) {
-        const size_t n = strlen(left);
-
-        snprintf(left + n, sizeof left - n, "%s%s%.*s", n > 2 ? ", " : "",
-                 gguf_option_is_dashed(option) ? "" : "-o ", (int)length, name);
+    while (gguf_next_word(&names, &name)) {
+        length = strlen(left);
+        snprintf(left + length, sizeof left - length, "%s%s%.*s", length > 2 ? ", " : "",
+                 gguf_option_is_dashed(option) ? "" : "-o ", (int)name.length_bytes, name.data);
     }
     length = strlen(left);
     if (option->argument)
@@ -121,14 +107,12 @@ void gguf_options_print_help(const struct gguf_option_table *table, FILE *stream
 /* ---- completion ---- */
 
 /* Print prefix[0..prefix_length-1] and the name, if together they begin with `start`. */
-static void offer(FILE *stream, const char *start, size_t prefix_length, const char *name,
-                  size_t length, const char *end, const char *help)
+static void offer(FILE *stream, const char *start, size_t prefix_length, struct gguf_string name,
+                  const char *end, const char *help)
 {
-    const char *begun = start + prefix_length;
-
-    if (length >= strlen(begun) && strncmp(begun, name, strlen(begun)) == 0)
-        fprintf(stream, "%.*s%.*s%s\t%s\n", (int)prefix_length, start, (int)length, name, end,
-                help ? help : "");
+    if (gguf_string_starts_with(name, start + prefix_length))
+        fprintf(stream, "%.*s%.*s%s\t%s\n", (int)prefix_length, start, (int)name.length_bytes,
+                name.data, end, help);
 }
 
 static void offer_names(const struct gguf_option_table *table, const char *start,
@@ -136,13 +120,13 @@ static void offer_names(const struct gguf_option_table *table, const char *start
 {
     for (size_t i = 0; i < table->n_rows; i++) {
         const struct gguf_option *option = &table->rows[i];
-        const char *rest = option->help ? option->names : NULL, *name;
-        size_t length;
+        const char *names = option->names;
+        struct gguf_string name;
 
-        while (gguf_option_is_dashed(option) == is_dashed &&
-               (length = gguf_option_next_name(&rest, &name)) > 0)
-            offer(stream, start, prefix_length, name, length,
-                  !is_dashed && option->argument ? "=" : "", option->help);
+        while (option->help && gguf_option_is_dashed(option) == is_dashed &&
+               gguf_next_word(&names, &name))
+            offer(stream, start, prefix_length, name, !is_dashed && option->argument ? "=" : "",
+                  option->help);
     }
 }
 
@@ -153,7 +137,7 @@ static int offer_values(const struct gguf_option *option, const char *start, siz
     const char *name;
 
     for (size_t i = 0; (name = gguf_option_choice(option, i)) != NULL; i++)
-        offer(stream, start, prefix_length, name, strlen(name), "", NULL);
+        offer(stream, start, prefix_length, gguf_string_of(name), "", "");
     return strcmp(option->argument, "FILE") == 0 || strcmp(option->argument, "MODEL") == 0;
 }
 

@@ -96,12 +96,6 @@ struct gguf_option_table {
     void (*note)(void *options, const struct gguf_option_use *use);
 };
 
-/*
- * Get the next of the names in *rest, which starts as option->names. Returns its length, 0 after
- * the last.
- */
-size_t gguf_option_next_name(const char **rest, const char **name);
-
 /* Return true if the option stands for itself, false if it belongs in a group. */
 bool gguf_option_is_dashed(const struct gguf_option *option);
 

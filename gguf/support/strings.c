@@ -69,6 +69,19 @@ int gguf_string_compare(struct gguf_string a, struct gguf_string b)
     return (a.length_bytes > b.length_bytes) - (a.length_bytes < b.length_bytes);
 }
 
+bool gguf_next_part(struct gguf_string *text, char separator, struct gguf_string *part)
+{
+    const char *end =
+        text->length_bytes ? memchr(text->data, separator, (size_t)text->length_bytes) : NULL;
+
+    *part = *text;
+    if (end)
+        part->length_bytes = (uint64_t)(end - text->data);
+    text->data += part->length_bytes + (end != NULL);
+    text->length_bytes -= part->length_bytes + (end != NULL);
+    return part->length_bytes > 0;
+}
+
 int gguf_string_copy(struct gguf_string *string)
 {
     char *copy = malloc(string->length_bytes + 1);
@@ -97,13 +110,8 @@ struct gguf_quoted gguf_quote(struct gguf_string string)
 
         if (n == 1 && (*bytes == '"' || *bytes == '\\'))
             quoted.text[used++] = '\\';
-        if (n > 0) {
-            memcpy(quoted.text + used, bytes, n);
-            used += n;
-        } else {
-            n = 1;
-            used += gguf_escape(bytes, 1, quoted.text + used);
-        }
+        n = n > 0 ? n : 1;
+        used += gguf_escape(bytes, n, quoted.text + used);
         i += n;
     }
     snprintf(quoted.text + used, sizeof quoted.text - used, "%s\"",

@@ -35,6 +35,12 @@ bool gguf_words_have(const char *words, struct gguf_string text);
 /* Bytewise order, like memcmp; a prefix comes before what it begins. */
 int gguf_string_compare(struct gguf_string a, struct gguf_string b);
 
+/*
+ * Take the first part, and the separator after it, off a text in which `separator` stands between
+ * parts. Returns false, with an empty part, after the last.
+ */
+bool gguf_next_part(struct gguf_string *text, char separator, struct gguf_string *part);
+
 /* Makes `string` point to a copy of its own, for the caller to free. Returns 0 or -ENOMEM. */
 int gguf_string_copy(struct gguf_string *string);
 

@@ -15,20 +15,18 @@ static bool has_key(const void *metadata, const char *key)
 
 void run_read_check(struct run_key_reader *reader)
 {
-    const char *missing;
-    size_t length;
+    struct gguf_string missing;
     bool is_whole;
 
-    if (reader->code < 0 ||
-        gguf_check_keys(reader->model, has_key, reader->metadata, &missing, &length))
+    if (reader->code < 0 || gguf_check_keys(reader->model, has_key, reader->metadata, &missing))
         return;
-    is_whole = missing[0] == '/';
+    is_whole = missing.data[0] == '/';
     reader->code =
         run_fail(reader->failure, -ENOENT,
                  "metadata: no %s%s%.*s: every model of this architecture has the key; the file is "
                  "incomplete, convert the model again or add the key with ggufs --set",
                  is_whole ? "" : run_metadata_architecture(reader->metadata), is_whole ? "" : ".",
-                 (int)(length - is_whole), missing + is_whole);
+                 (int)missing.length_bytes - is_whole, missing.data + is_whole);
 }
 
 enum origin { NOWHERE, FROM_LISTS, FROM_FILE };

@@ -57,18 +57,18 @@ static bool has_key(const void *hf, const char *key)
 
 static void check_keys(const struct fs_hf_model *hf, struct fs_hf_lines *obstacles)
 {
-    const char *missing = "expert_used_count";
-    size_t length = strlen(missing);
+    struct gguf_string missing = gguf_string_of("expert_used_count");
 
-    if (gguf_check_keys(hf->listed, has_key, hf, &missing, &length) &&
-        (fs_hf_key(hf, missing) || !fs_hf_any_tensor(hf, "blk.%.ffn_gate_inp")))
+    if (gguf_check_keys(hf->listed, has_key, hf, &missing) &&
+        (fs_hf_key(hf, missing.data) || !fs_hf_any_tensor(hf, "blk.%.ffn_gate_inp")))
         return;
-    if (missing[0] == '/')
-        fs_hf_add_line(obstacles, "The model has no key \"%.*s\".\n", (int)length - 1, missing + 1);
+    if (missing.data[0] == '/')
+        fs_hf_add_line(obstacles, "The model has no key \"%.*s\".\n", (int)missing.length_bytes - 1,
+                       missing.data + 1);
     else
         fs_hf_add_line(obstacles, "The model has no key \"%.*s.%.*s\".\n",
-                       (int)hf->architecture.length_bytes, hf->architecture.data, (int)length,
-                       missing);
+                       (int)hf->architecture.length_bytes, hf->architecture.data,
+                       (int)missing.length_bytes, missing.data);
 }
 
 void fs_hf_check_types(const struct fs_hf_model *hf, const struct fs_hf_row *row,

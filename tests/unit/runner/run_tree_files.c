@@ -110,14 +110,13 @@ void run_files_complete_keys(const struct run_files *files, const char *architec
 {
     const struct gguf_architecture *row = gguf_architecture_find(architecture);
     const struct keys keys = {files, architecture};
-    const char *missing;
-    size_t length;
+    struct gguf_string missing;
 
-    while (row && !gguf_check_keys(row, has_key, &keys, &missing, &length)) {
-        const bool is_epsilon = memmem(missing, length, "epsilon", 7) != NULL;
+    while (row && !gguf_check_keys(row, has_key, &keys, &missing)) {
+        const bool is_epsilon = gguf_string_contains(missing, "epsilon");
         char path[200];
 
-        key_path(&keys, (int)strcspn(missing, "| "), missing, path);
+        key_path(&keys, (int)strcspn(missing.data, "| "), missing.data, path);
         run_files_write_text(files, path, is_epsilon ? "1e-05" : "2");
     }
 }
