@@ -143,20 +143,13 @@ static const struct lookalike {
      .advice = "is a ZIP or PyTorch file without its directory, which is at the end (unfinished "
                "download?)"},
     {.rule = GGUF_RULE_ZIP, .magic = "MZ", .advice = NO_PROGRAM},
-    {.rule = GGUF_RULE_ZIP,
-     .magic = "\x7f"
-              "ELF",
-     .advice = NO_PROGRAM},
+    {.rule = GGUF_RULE_ZIP, .magic = "\177ELF", .advice = NO_PROGRAM},
     {.rule = GGUF_RULE_PACKED, .magic = "\x1f\x8b", .advice = "gzip", .unpacker = "gunzip"},
     {.rule = GGUF_RULE_PACKED,
      .magic = "\x28\xb5\x2f\xfd",
      .advice = "Zstandard",
      .unpacker = "unzstd"},
-    {.rule = GGUF_RULE_PACKED,
-     .magic = "\xfd"
-              "7zXZ",
-     .advice = "xz",
-     .unpacker = "unxz"},
+    {.rule = GGUF_RULE_PACKED, .magic = "\3757zXZ", .advice = "xz", .unpacker = "unxz"},
     {.rule = GGUF_RULE_PACKED, .magic = "BZh", .advice = "bzip2", .unpacker = "bunzip2"},
     {.rule = GGUF_RULE_PACKED, .magic = "\x04\x22\x4d\x18", .advice = "LZ4", .unpacker = "unlz4"},
     {.rule = GGUF_RULE_PACKED, .magic = "7z\xbc\xaf", .advice = "7-Zip", .unpacker = "7z x"},

@@ -122,34 +122,21 @@ static const char names_7[] = EVERYWHERE SINCE_5
     ".ffn.x_k>channel_mix_lerp_k. .att.v0>time_mix_v0.? .att.v1>time_mix_v1.? "
     ".att.v2>time_mix_v2.?";
 
-/* A key whose value is a dimension of a tensor. */
-struct shape_key {
+/* Keys whose value is a dimension of a tensor, and the versions with the key: 52 is 5.2. */
+static const struct {
     const char *key; /* follows the architecture's name */
     const char *tensor;
-    unsigned dim;
-};
-
-static const struct shape_key shapes_4[] = {
-    {".feed_forward_length", "blk.0.channel_mix_key.weight", 1}, {0}};
-static const struct shape_key shapes_5_2[] = {
-    {".feed_forward_length", "blk.0.channel_mix_key.weight", 1},
-    {".wkv.head_size", "blocks.0.att.time_decay", 1},
-    {0}};
-static const struct shape_key shapes_6[] = {
-    {".feed_forward_length", "blk.0.channel_mix_key.weight", 1},
-    {".wkv.head_size", "blocks.0.att.time_decay", 1},
-    {".time_mix_extra_dim", "blk.0.time_mix_w2.weight", 0},
-    {".time_decay_extra_dim", "blk.0.time_mix_decay_w1.weight", 1},
-    {0},
-};
-static const struct shape_key shapes_7[] = {
-    {".feed_forward_length", "blk.0.channel_mix_key.weight", 1},
-    {".wkv.head_size", "blocks.0.att.r_k", 0},
-    {".attention.decay_lora_rank", "blk.0.time_mix_w1.weight", 1},
-    {".attention.iclr_lora_rank", "blk.0.time_mix_a1.weight", 1},
-    {".attention.value_residual_mix_lora_rank", "blk.1.time_mix_v1.weight", 1},
-    {".attention.gate_lora_rank", "blk.0.time_mix_g1.weight", 1},
-    {0},
+    unsigned dim, first, last;
+} shape_keys[] = {
+    {".feed_forward_length", "blk.0.channel_mix_key.weight", 1, 40, 70},
+    {".wkv.head_size", "blocks.0.att.time_decay", 1, 52, 60},
+    {".time_mix_extra_dim", "blk.0.time_mix_w2.weight", 0, 60, 60},
+    {".time_decay_extra_dim", "blk.0.time_mix_decay_w1.weight", 1, 60, 60},
+    {".wkv.head_size", "blocks.0.att.r_k", 0, 70, 70},
+    {".attention.decay_lora_rank", "blk.0.time_mix_w1.weight", 1, 70, 70},
+    {".attention.iclr_lora_rank", "blk.0.time_mix_a1.weight", 1, 70, 70},
+    {".attention.value_residual_mix_lora_rank", "blk.1.time_mix_v1.weight", 1, 70, 70},
+    {".attention.gate_lora_rank", "blk.0.time_mix_g1.weight", 1, 70, 70},
 };
 
 /* The first row whose tensor exists applies. */
@@ -157,15 +144,14 @@ static const struct architecture {
     const char *tensor;
     const char *name; /* general.architecture and prefix of its keys */
     uint32_t version, minor_version;
-    const char *names; /* see struct gguf_name_rule */
-    const struct shape_key *shapes;
+    const char *names;                  /* see struct gguf_name_rule */
     const struct gguf_rwkv_rule *rules; /* NULL: llama.cpp does not run it */
 } architectures[] = {
-    {"blocks.0.att.r_k", "rwkv7", 7, 0, names_7, shapes_7, gguf_rwkv7_rules},
-    {"blocks.0.att.time_maa_x", "rwkv6", 6, 0, names_6, shapes_6, gguf_rwkv6_rules},
-    {"blocks.0.att.gate.weight", "rwkv", 5, 2, names_5_2, shapes_5_2, NULL},
-    {"blocks.0.att.ln_x.weight", "rwkv", 5, 1, names_5_1, shapes_4, NULL},
-    {"blocks.0.att.time_first", "rwkv", 4, 0, names_4, shapes_4, NULL},
+    {"blocks.0.att.r_k", "rwkv7", 7, 0, names_7, gguf_rwkv7_rules},
+    {"blocks.0.att.time_maa_x", "rwkv6", 6, 0, names_6, gguf_rwkv6_rules},
+    {"blocks.0.att.gate.weight", "rwkv", 5, 2, names_5_2, NULL},
+    {"blocks.0.att.ln_x.weight", "rwkv", 5, 1, names_5_1, NULL},
+    {"blocks.0.att.time_first", "rwkv", 4, 0, names_4, NULL},
 };
 
 static const char *const minor_versions[] = {"", ".1", ".2"};
@@ -234,12 +220,13 @@ static void add_shapes(struct gguf_key_adder *adder, const struct header *header
                        const struct architecture *architecture)
 {
     const struct gguf_tensor *decay = gguf_tensor_named(adder->model, "blocks.0.att.time_decay");
+    const uint32_t version = 10 * architecture->version + architecture->minor_version;
 
-    for (const struct shape_key *shape = architecture->shapes; shape->key; shape++) {
-        const struct gguf_tensor *tensor = gguf_tensor_named(adder->model, shape->tensor);
+    for (size_t i = 0; i < sizeof shape_keys / sizeof *shape_keys; i++) {
+        const struct gguf_tensor *tensor = gguf_tensor_named(adder->model, shape_keys[i].tensor);
 
-        if (tensor)
-            gguf_add_u32(adder, shape->key, tensor->ne[shape->dim]);
+        if (tensor && version >= shape_keys[i].first && version <= shape_keys[i].last)
+            gguf_add_u32(adder, shape_keys[i].key, tensor->ne[shape_keys[i].dim]);
     }
     /* 5.1 has one decay per head. */
     if (architecture->minor_version == 1 && decay && decay->ne[2] > 0)

@@ -49,30 +49,26 @@ struct layer {
     uint32_t index; /* in the file */
 };
 
-/* Return the elements of a tensor of the layer, or 0; *row is the elements of a row, or 1. */
-static uint64_t size_of(const struct layer *layer, const char *name, uint64_t *row)
-{
-    char full[64];
-    uint64_t n = 0;
+/* Of a tensor, or all 0: its elements, rows, and elements of a row. */
+struct size {
+    uint64_t n, rows, row;
+};
 
-    *row = 1;
+static struct size size_of(const struct layer *layer, const char *name)
+{
+    struct size size = {0};
+    char full[64];
+
     snprintf(full, sizeof full, "blk.%u.%s", layer->index, name);
-    return layer->keys->find(layer->keys->user, full, &n, row) && *row > 0 ? n : 0;
+    if (!layer->keys->find(layer->keys->user, full, &size.n, &size.row) || size.row == 0)
+        return (struct size){0};
+    size.rows = size.n / size.row;
+    return size;
 }
 
 static uint64_t n_elements(const struct layer *layer, const char *name)
 {
-    uint64_t row;
-
-    return size_of(layer, name, &row);
-}
-
-static uint64_t n_rows(const struct layer *layer, const char *name)
-{
-    uint64_t row;
-    const uint64_t n = size_of(layer, name, &row);
-
-    return n / row;
+    return size_of(layer, name).n;
 }
 
 static uint32_t number(const struct layer *layer, const char *key)
@@ -91,22 +87,13 @@ static uint64_t ratio(uint64_t a, uint64_t b, uint64_t c)
     return c > 0 && !__builtin_mul_overflow(a, b, &product) && product % c == 0 ? product / c : 0;
 }
 
-/* The inputs of a convolution's earlier taps. */
-static uint64_t past_of(const struct layer *layer, const char *name)
-{
-    uint64_t row;
-    const uint64_t n = size_of(layer, name, &row);
-
-    return n / row * (row - 1);
-}
-
 /* The states of each kind, as in the runner's mix_*.c; 0 for layers without recurrence. */
 static uint64_t state_of(const struct layer *layer)
 {
     const uint64_t n_embd = layer->keys->n_embd, n_a = n_elements(layer, "ssm_a");
     const uint64_t n_norm = n_elements(layer, "ssm_norm.weight");
     const uint64_t n_inner = n_elements(layer, "ssm_out.weight") / n_embd;
-    const uint64_t n_channels = n_rows(layer, "ssm_conv1d.weight");
+    const uint64_t n_channels = size_of(layer, "ssm_conv1d.weight").rows;
     const uint64_t groups = number(layer, ".ssm.group_count");
     const uint32_t version = number(layer, ".architecture_version");
 
@@ -125,7 +112,8 @@ static uint64_t state_of(const struct layer *layer)
         const uint64_t n_heads = n_elements(layer, "ssm_d");
         const uint64_t n_rank = n_heads ? n_elements(layer, "ssm_dt.weight") / n_heads : 0;
 
-        return n_heads == n_inner ? n_a : ratio(n_inner, n_rows(layer, "ssm_x.weight") - n_rank, 2);
+        return n_heads == n_inner ? n_a
+                                  : ratio(n_inner, size_of(layer, "ssm_x.weight").rows - n_rank, 2);
     }
     return n_channels > n_inner ? ratio(n_inner, n_channels - n_inner, 2 * groups) : 0;
 }
@@ -133,17 +121,15 @@ static uint64_t state_of(const struct layer *layer)
 static void add_latent(const struct layer *layer, struct gguf_layer_memory *memory)
 {
     const uint64_t n_head = layer->shape->n_head;
-    uint64_t n_out;
 
     memory->window = 0;
     if (n_elements(layer, "attn_kv_b.weight") == 0) { /* rows that are keys and values */
-        memory->width_k = memory->head_k = n_rows(layer, "attn_kv_a_mqa.weight");
+        memory->width_k = memory->head_k = size_of(layer, "attn_kv_a_mqa.weight").rows;
         memory->width_v = 0;
         return;
     }
-    size_of(layer, "attn_output.weight", &n_out);
-    memory->width_k = n_rows(layer, "attn_q.weight") + n_rows(layer, "attn_q_b.weight");
-    memory->width_v = n_out;
+    memory->width_k = size_of(layer, "attn_q.weight").rows + size_of(layer, "attn_q_b.weight").rows;
+    memory->width_v = size_of(layer, "attn_output.weight").row;
     memory->head_k = memory->width_k / n_head;
     memory->head_v = memory->width_v / n_head;
 }
@@ -158,8 +144,11 @@ struct gguf_layer_memory gguf_layer_memory_of(const struct gguf_shape_keys *keys
     const struct layer layer = {keys, shape, index % keys->n_stored};
     struct gguf_layer_memory memory = {.n_state = state_of(&layer)};
 
-    for (size_t i = 0; i < sizeof convolutions / sizeof *convolutions; i++)
-        memory.n_state += past_of(&layer, convolutions[i]);
+    for (size_t i = 0; i < sizeof convolutions / sizeof *convolutions; i++) {
+        const struct size size = size_of(&layer, convolutions[i]);
+
+        memory.n_state += size.n - size.rows; /* the inputs of earlier taps */
+    }
     /* Attention runs beside a recurrence only if the layer has attn_output. */
     if (shape->n_head == 0 || shape->shares_kv ||
         (memory.n_state > 0 && n_elements(&layer, "attn_output.weight") == 0))

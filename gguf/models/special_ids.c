@@ -19,9 +19,6 @@ const struct gguf_special_key gguf_special_keys[GGUF_N_SPECIAL_KEYS] = {
     .bos = (bos_), .eos = (eos_), .eot = NONE, .eom = NONE, .unk = (unk_), .sep = (sep_),          \
     .pad = (pad_), .mask = (mask_)
 
-static const struct gguf_tokenizer_defaults no_defaults = {
-    .model = "", .ids = {IDS(NONE, NONE, NONE, NONE, NONE, NONE)}};
-
 /* The first model of each kind has these ids, as in llama.cpp. */
 static const struct gguf_tokenizer_defaults defaults[] = {
     {.model = "llama",
@@ -30,14 +27,16 @@ static const struct gguf_tokenizer_defaults defaults[] = {
     {.model = "bert", .ids = {IDS(101, NONE, 100, 102, 0, 103)}},
     {.model = "t5", .ids = {IDS(NONE, 1, 2, NONE, 0, NONE), .is_eos_added = true}},
     {.model = "plamo2", .ids = {IDS(1, 2, 0, NONE, 3, NONE)}},
+    {.model = NULL, .ids = {IDS(NONE, NONE, NONE, NONE, NONE, NONE)}}, /* any other */
 };
 
 const struct gguf_tokenizer_defaults *gguf_tokenizer_defaults_find(const char *model)
 {
-    for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
-        if (strcmp(defaults[i].model, model) == 0)
-            return &defaults[i];
-    return &no_defaults;
+    const struct gguf_tokenizer_defaults *row = defaults;
+
+    while (row->model && strcmp(row->model, model) != 0)
+        row++;
+    return row;
 }
 
 void gguf_special_ids_complete(struct gguf_special_ids *ids, const char *model,
