@@ -30,7 +30,7 @@ static bool reach(struct gguf_cursor *cursor, uint64_t n_bytes)
 }
 
 /* Vocabularies have hundreds of thousands of lengths and strings: this must be fast. */
-static inline const uint8_t *take(struct gguf_cursor *cursor, uint64_t n_bytes)
+inline const uint8_t *gguf_cursor_take(struct gguf_cursor *cursor, uint64_t n_bytes)
 {
     const uint8_t *bytes;
 
@@ -47,11 +47,6 @@ static inline const uint8_t *take(struct gguf_cursor *cursor, uint64_t n_bytes)
     }
     cursor->offset += n_bytes;
     return bytes;
-}
-
-const uint8_t *gguf_cursor_take(struct gguf_cursor *cursor, uint64_t n_bytes)
-{
-    return take(cursor, n_bytes);
 }
 
 int gguf_cursor_skip(struct gguf_cursor *cursor, uint64_t n_bytes)
@@ -73,19 +68,14 @@ int gguf_cursor_skip_data(struct gguf_cursor *cursor, uint64_t n_bytes)
     return result;
 }
 
-static inline int read_number(struct gguf_cursor *cursor, unsigned width_bytes, uint64_t *number)
+inline int gguf_cursor_number(struct gguf_cursor *cursor, unsigned width_bytes, uint64_t *number)
 {
-    const uint8_t *bytes = take(cursor, width_bytes);
+    const uint8_t *bytes = gguf_cursor_take(cursor, width_bytes);
 
     if (!bytes)
         return cursor->failure;
     *number = gguf_load_number(bytes, width_bytes, cursor->encoding.big_endian);
     return 0;
-}
-
-int gguf_cursor_number(struct gguf_cursor *cursor, unsigned width_bytes, uint64_t *number)
-{
-    return read_number(cursor, width_bytes, number);
 }
 
 int gguf_cursor_u32(struct gguf_cursor *cursor, uint32_t *number)
@@ -108,27 +98,22 @@ int gguf_cursor_length(struct gguf_cursor *cursor, uint64_t *length)
     return gguf_cursor_number(cursor, cursor->encoding.length_bytes, length);
 }
 
-static inline int read_string(struct gguf_cursor *cursor, struct gguf_string *string)
+inline int gguf_cursor_string(struct gguf_cursor *cursor, struct gguf_string *string)
 {
     const uint64_t start = cursor->offset;
     const uint8_t *bytes;
     uint64_t length_bytes = 0;
-    int result = read_number(cursor, cursor->encoding.length_bytes, &length_bytes);
+    int result = gguf_cursor_number(cursor, cursor->encoding.length_bytes, &length_bytes);
 
     if (result < 0)
         return result;
-    bytes = take(cursor, length_bytes);
+    bytes = gguf_cursor_take(cursor, length_bytes);
     if (!bytes) {
         cursor->offset = start;
         return cursor->failure;
     }
     *string = (struct gguf_string){(const char *)bytes, length_bytes};
     return 0;
-}
-
-int gguf_cursor_string(struct gguf_cursor *cursor, struct gguf_string *string)
-{
-    return read_string(cursor, string);
 }
 
 /* Skip at most n strings that have been copied already. Returns how many. */
@@ -161,7 +146,7 @@ int gguf_cursor_skip_strings(struct gguf_cursor *cursor, uint64_t n)
         if (cursor->file)
             n -= skip_copied_strings(cursor, n);
         if (n > 0) {
-            result = read_string(cursor, &string);
+            result = gguf_cursor_string(cursor, &string);
             n--;
         }
     }

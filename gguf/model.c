@@ -57,34 +57,30 @@ struct timespec gguf_model_modified(const struct gguf_model *model)
     return newest;
 }
 
-void *gguf_model_alloc(struct gguf_model *model, size_t n_bytes)
+/* Make memory the model's. Returns it, or NULL, having freed it, if out of memory. */
+static void *keep(struct gguf_model *model, void *memory)
 {
     void **allocated =
         gguf_grow(model->allocated, &model->room, model->n_allocated + 1, sizeof *allocated);
-    void *memory;
 
-    if (!allocated)
-        return NULL;
-    model->allocated = allocated;
-    memory = calloc(n_bytes ? n_bytes : 1, 1);
-    if (memory)
-        allocated[model->n_allocated++] = memory;
-    return memory;
+    if (allocated)
+        model->allocated = allocated;
+    if (allocated && memory)
+        return allocated[model->n_allocated++] = memory;
+    free(memory);
+    return NULL;
+}
+
+void *gguf_model_alloc(struct gguf_model *model, size_t n_bytes)
+{
+    return keep(model, calloc(n_bytes ? n_bytes : 1, 1));
 }
 
 char *gguf_model_vprint(struct gguf_model *model, const char *format, va_list arguments)
 {
-    va_list again;
-    int length;
     char *text;
 
-    va_copy(again, arguments);
-    length = vsnprintf(NULL, 0, format, again);
-    va_end(again);
-    text = length < 0 ? NULL : gguf_model_alloc(model, (size_t)length + 1);
-    if (text)
-        vsnprintf(text, (size_t)length + 1, format, arguments);
-    return text;
+    return keep(model, vasprintf(&text, format, arguments) < 0 ? NULL : text);
 }
 
 char *gguf_model_print(struct gguf_model *model, const char *format, ...)
@@ -205,11 +201,15 @@ const struct gguf_tensor *gguf_tensor_named(const struct gguf_model *model, cons
 
 /* ---- sorted tensors ---- */
 
+/* Both begin with their name. */
+_Static_assert(offsetof(struct gguf_key, name) == 0 && offsetof(struct gguf_tensor, name) == 0,
+               "compare_names()");
+
 static int compare_names(const void *a, const void *b)
 {
-    const struct gguf_tensor *first = *(const struct gguf_tensor *const *)a;
-    const struct gguf_tensor *second = *(const struct gguf_tensor *const *)b;
-    const int order = gguf_string_compare(first->name, second->name);
+    const struct gguf_string *first = *(const struct gguf_string *const *)a;
+    const struct gguf_string *second = *(const struct gguf_string *const *)b;
+    const int order = gguf_string_compare(*first, *second);
 
     return order != 0 ? order : (first > second) - (first < second);
 }
@@ -244,6 +244,12 @@ static const struct gguf_tensor **sorted(const struct gguf_model *model,
 const struct gguf_tensor **gguf_tensors_by_name(const struct gguf_model *model)
 {
     return sorted(model, compare_names);
+}
+
+const struct gguf_key **gguf_keys_by_name(const struct gguf_model *model)
+{
+    return (const struct gguf_key **)gguf_sorted(model->keys, model->n_keys, sizeof *model->keys,
+                                                 compare_names);
 }
 
 const struct gguf_tensor **gguf_tensors_by_offset(const struct gguf_model *model)

@@ -241,9 +241,10 @@ const struct gguf_key *gguf_find_key_group(const struct gguf_model *model, const
 const struct gguf_tensor *gguf_tensor_named(const struct gguf_model *model, const char *name);
 
 /*
- * Return pointers to the model's tensors, sorted by name, or NULL if out of memory. Tensors of one
- * name are in file order. The caller frees the pointers.
+ * Return pointers to the model's keys or tensors, sorted by name, or NULL if out of memory. Those
+ * of one name are in file order. The caller frees the pointers.
  */
+const struct gguf_key **gguf_keys_by_name(const struct gguf_model *model);
 const struct gguf_tensor **gguf_tensors_by_name(const struct gguf_model *model);
 
 /*

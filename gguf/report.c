@@ -5,36 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- places ---- */
-
-struct gguf_place gguf_at(uint64_t file_offset)
-{
-    return (struct gguf_place){.thing = GGUF_WHOLE_FILE, .file_offset = file_offset};
-}
-
-struct gguf_place gguf_at_part(const char *name, uint64_t file_offset)
-{
-    return (struct gguf_place){GGUF_PART, {name, strlen(name)}, file_offset};
-}
-
-struct gguf_place gguf_at_key(struct gguf_string name, uint64_t file_offset)
-{
-    return (struct gguf_place){GGUF_A_KEY, name, file_offset};
-}
-
-struct gguf_place gguf_at_tensor(struct gguf_string name, uint64_t file_offset)
-{
-    return (struct gguf_place){GGUF_A_TENSOR, name, file_offset};
-}
-
-struct gguf_place gguf_moved(struct gguf_place place, uint64_t file_offset)
-{
-    place.file_offset = file_offset;
-    return place;
-}
-
-/* ---- findings ---- */
-
 int gguf_add_finding(struct gguf_report *report, enum gguf_severity severity, enum gguf_rule rule,
                      int code, struct gguf_place place, const char *format, ...)
 {

@@ -32,13 +32,33 @@ struct gguf_place {
 };
 
 /* Return a place that adds no thing to the message. */
-struct gguf_place gguf_at(uint64_t file_offset);
+static inline struct gguf_place gguf_at(uint64_t file_offset)
+{
+    return (struct gguf_place){.thing = GGUF_WHOLE_FILE, .file_offset = file_offset};
+}
+
 /* Return the place of a part of the file; `name` begins the message. */
-struct gguf_place gguf_at_part(const char *name, uint64_t file_offset);
-struct gguf_place gguf_at_key(struct gguf_string name, uint64_t file_offset);
-struct gguf_place gguf_at_tensor(struct gguf_string name, uint64_t file_offset);
+static inline struct gguf_place gguf_at_part(const char *name, uint64_t file_offset)
+{
+    return (struct gguf_place){GGUF_PART, gguf_string_of(name), file_offset};
+}
+
+static inline struct gguf_place gguf_at_key(struct gguf_string name, uint64_t file_offset)
+{
+    return (struct gguf_place){GGUF_A_KEY, name, file_offset};
+}
+
+static inline struct gguf_place gguf_at_tensor(struct gguf_string name, uint64_t file_offset)
+{
+    return (struct gguf_place){GGUF_A_TENSOR, name, file_offset};
+}
+
 /* Return the place with another offset. */
-struct gguf_place gguf_moved(struct gguf_place place, uint64_t file_offset);
+static inline struct gguf_place gguf_moved(struct gguf_place place, uint64_t file_offset)
+{
+    place.file_offset = file_offset;
+    return place;
+}
 
 /* The place of findings about the file as a whole. */
 #define GGUF_NO_PLACE gguf_at(GGUF_NO_OFFSET)

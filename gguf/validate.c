@@ -91,15 +91,6 @@ int gguf_validate_size(struct gguf_tensor *tensor, struct gguf_report *report)
     return count_elements(tensor, report) ? compute_size(tensor, report) : -EOVERFLOW;
 }
 
-static int compare_keys(const void *a, const void *b)
-{
-    const struct gguf_key *first = *(const struct gguf_key *const *)a;
-    const struct gguf_key *second = *(const struct gguf_key *const *)b;
-    const int order = gguf_string_compare(first->name, second->name);
-
-    return order != 0 ? order : (first > second) - (first < second);
-}
-
 static int fail_memory(struct gguf_report *report)
 {
     return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
@@ -120,8 +111,7 @@ static void drop_keys(struct gguf_model *model, const bool *is_dropped)
 /* Some writers repeat a key with the same value, which is harmless: the first one is kept. */
 static int check_key_names(struct gguf_model *model, struct gguf_report *report)
 {
-    const struct gguf_key **order = (const struct gguf_key **)gguf_sorted(
-        model->keys, model->n_keys, sizeof *model->keys, compare_keys);
+    const struct gguf_key **order = gguf_keys_by_name(model);
     bool *is_dropped = calloc(model->n_keys + 1, sizeof *is_dropped);
 
     if (!order || !is_dropped) {

@@ -21,23 +21,13 @@ size_t gguf_printable_length(const char *bytes, size_t length)
     return n > 0 && !is_control(character) ? (size_t)n : 0;
 }
 
-/* Write \xNN. */
-static void escape_byte(char byte, char out[GGUF_ESCAPED_BYTES])
-{
-    static const char digits[] = "0123456789abcdef";
-    const unsigned value = (unsigned char)byte;
-
-    out[0] = '\\';
-    out[1] = 'x';
-    out[2] = digits[value >> 4];
-    out[3] = digits[value & 15];
-}
-
 size_t gguf_escape(const char *bytes, size_t length, char *out)
 {
+    static const char digits[] = "0123456789abcdef";
     const char *start = out;
 
     while (length > 0) {
+        const unsigned byte = (unsigned char)*bytes;
         size_t n = gguf_printable_length(bytes, length);
 
         if (n > 0) {
@@ -45,7 +35,7 @@ size_t gguf_escape(const char *bytes, size_t length, char *out)
             out += n;
         } else {
             n = 1;
-            escape_byte(*bytes, out);
+            memcpy(out, (char[]){'\\', 'x', digits[byte >> 4], digits[byte & 15]}, 4);
             out += GGUF_ESCAPED_BYTES;
         }
         bytes += n;
@@ -67,12 +57,12 @@ char *gguf_escaped(const char *string)
 void gguf_print_safe(FILE *stream, const char *bytes, size_t length)
 {
     while (length > 0) {
-        char escaped[GGUF_ESCAPED_BYTES];
         const size_t n = gguf_printable_length(bytes, length);
 
-        if (n == 0)
-            escape_byte(*bytes, escaped);
-        fwrite(n > 0 ? bytes : escaped, 1, n > 0 ? n : sizeof escaped, stream);
+        if (n > 0)
+            fwrite(bytes, 1, n, stream);
+        else
+            fprintf(stream, "\\x%02x", (unsigned char)*bytes);
         bytes += n > 0 ? n : 1;
         length -= n > 0 ? n : 1;
     }

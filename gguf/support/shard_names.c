@@ -103,23 +103,19 @@ char *gguf_part_path(const char *path, uint32_t number)
     return part;
 }
 
-static bool are_parts_of_one_model(const char *a, const char *b)
-{
-    const size_t length = part_name_bytes(a);
-    uint32_t number_of_a, number_of_b;
-
-    return gguf_read_part_number(a, &number_of_a) && gguf_read_part_number(b, &number_of_b) &&
-           number_of_a != number_of_b && part_name_bytes(b) == length && strncmp(a, b, length) == 0;
-}
-
 bool gguf_are_shards_of_one_model(const char *a, const char *b)
 {
-    uint32_t number, count_of_a, count_of_b;
-    const size_t stem_bytes = gguf_stem_bytes(a);
+    uint32_t number_of_a, number_of_b, count;
+    char *same = NULL; /* the path of b, if it belongs to the model of a */
+    bool is_same;
 
-    if (are_parts_of_one_model(a, b))
-        return true;
-    return gguf_read_shard_numbers(a, &number, &count_of_a) &&
-           gguf_read_shard_numbers(b, &number, &count_of_b) && count_of_a == count_of_b &&
-           gguf_stem_bytes(b) == stem_bytes && strncmp(a, b, stem_bytes) == 0;
+    if (gguf_read_part_number(a, &number_of_a) && gguf_read_part_number(b, &number_of_b)) {
+        if (number_of_a != number_of_b)
+            same = gguf_part_path(a, number_of_b);
+    } else if (gguf_read_shard_numbers(b, &number_of_b, &count)) {
+        same = gguf_shard_path(a, number_of_b);
+    }
+    is_same = same && strcmp(same, b) == 0;
+    free(same);
+    return is_same;
 }
