@@ -236,11 +236,6 @@ static const struct dequant_type *stated(const struct gguf_open_options *options
     return NULL;
 }
 
-static bool is_single(unsigned mask)
-{
-    return (mask & (mask - 1)) == 0;
-}
-
 /* Report a type that is not certain or not the usual one. */
 static void report_choice(const struct ambiguous_id *id, bool is_stated, struct gguf_report *report)
 {
@@ -262,7 +257,7 @@ static void report_choice(const struct ambiguous_id *id, bool is_stated, struct 
                      "type %" PRIu32 " is ambiguous: its %" PRIu64
                      " tensor%s fit%s none of %s; assuming %s",
                      id->id, id->n_tensors, plural, verb, names, type->name);
-    } else if (!is_single(id->fit)) {
+    } else if (id->fit & (id->fit - 1)) {
         list_candidates(id->id, id->fit & (id->fit - 1), true, options);
         gguf_warning(report, GGUF_RULE_SHARED_TYPE, GGUF_NO_PLACE,
                      "type %" PRIu32 " is ambiguous: its %" PRIu64

@@ -154,35 +154,34 @@ int gguf_cursor_skip_strings(struct gguf_cursor *cursor, uint64_t n)
 }
 
 /* Report any failure other than the end of the bytes. */
-static int fail_source(const struct gguf_cursor *cursor, uint64_t offset, struct gguf_place place,
-                       const char *what, struct gguf_report *report)
+static int fail_source(const struct gguf_cursor *cursor, struct gguf_place place, const char *what,
+                       struct gguf_report *report)
 {
     switch (cursor->failure) {
     case -E2BIG:
-        return gguf_error(report, GGUF_RULE_METADATA_LIMIT, -E2BIG, gguf_moved(place, offset),
+        return gguf_error(report, GGUF_RULE_METADATA_LIMIT, -E2BIG, place,
                           "with %s the metadata take over %" PRIu64
                           " bytes, the limit for all files of a model",
                           what, GGUF_MAX_HEADER_BYTES);
     case -EFBIG:
-        return gguf_error(report, GGUF_RULE_METADATA_HOLES, -EFBIG, gguf_moved(place, offset),
+        return gguf_error(report, GGUF_RULE_METADATA_HOLES, -EFBIG, place,
                           "with %s over %" PRIu64
                           " bytes of the metadata are holes of a sparse file, the limit "
                           "(unfinished download? \"cp --sparse=never\" fills holes)",
                           what, GGUF_MAX_HEADER_HOLE_BYTES);
     case -EAGAIN:
-        return gguf_error(report, GGUF_RULE_TRUNCATED_METADATA, -ENODATA, gguf_moved(place, offset),
+        return gguf_error(report, GGUF_RULE_TRUNCATED_METADATA, -ENODATA, place,
                           "%s is not there yet; all metadata must be there (unfinished "
                           "download?)",
                           what);
     case -EIO:
-        return gguf_error(report, GGUF_RULE_READ, -EIO, gguf_moved(place, offset),
+        return gguf_error(report, GGUF_RULE_READ, -EIO, place,
                           "%s cannot be read: the file has just become shorter, or its disk "
                           "fails",
                           what);
     default:
         return gguf_error(report, cursor->failure == -ENOMEM ? GGUF_RULE_MEMORY : GGUF_RULE_READ,
-                          cursor->failure, gguf_moved(place, offset), "%s: %s", what,
-                          strerror(-cursor->failure));
+                          cursor->failure, place, "%s: %s", what, strerror(-cursor->failure));
     }
 }
 
@@ -190,7 +189,7 @@ int gguf_cursor_fail(const struct gguf_cursor *cursor, struct gguf_place place, 
                      struct gguf_report *report)
 {
     if (cursor->failure != -ENODATA)
-        return fail_source(cursor, cursor->offset, place, what, report);
+        return fail_source(cursor, gguf_moved(place, cursor->offset), what, report);
     return gguf_error(report, GGUF_RULE_TRUNCATED_METADATA, -ENODATA,
                       gguf_moved(place, cursor->offset),
                       "the file ends inside %s: %" PRIu64 " bytes are left (unfinished download?)",
@@ -204,7 +203,7 @@ int gguf_cursor_fail_string(const struct gguf_cursor *cursor, struct gguf_place 
     uint64_t length_bytes = 0;
 
     if (cursor->failure != -ENODATA)
-        return fail_source(cursor, cursor->offset, place, what, report);
+        return fail_source(cursor, gguf_moved(place, cursor->offset), what, report);
     if (gguf_cursor_length(&at_length, &length_bytes) < 0)
         return gguf_cursor_fail(cursor, place, "a string's length", report);
     return gguf_error(report, GGUF_RULE_TRUNCATED_METADATA, -ENODATA,

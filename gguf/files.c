@@ -8,14 +8,9 @@
 
 static enum gguf_access access_of(const struct gguf_open_options *options)
 {
-    if (options && options->partial)
+    if (options->partial)
         return GGUF_ACCESS_GROWING;
-    return options && options->unmapped ? GGUF_ACCESS_READ : GGUF_ACCESS_MAPPED;
-}
-
-static int out_of_memory(struct gguf_report *report)
-{
-    return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
+    return options->unmapped ? GGUF_ACCESS_READ : GGUF_ACCESS_MAPPED;
 }
 
 /* Open a file that was not named. Return 0, or -ENOMEM; other errors are noted in `shard`. */
@@ -25,13 +20,13 @@ static int open_other(const struct gguf_files *files, uint32_t index,
     const char *path = files->list[files->named].file.source.path;
     struct gguf_report report = {0};
 
-    shard->path = options && options->n_shards > 0 ? strdup(options->shards[index])
-                  : files->name_count > 0          ? gguf_shard_path(path, index + 1)
-                                                   : gguf_part_path(path, index);
+    shard->path = options->n_shards > 0   ? strdup(options->shards[index])
+                  : files->name_count > 0 ? gguf_shard_path(path, index + 1)
+                                          : gguf_part_path(path, index);
     if (!shard->path)
         return -ENOMEM;
-    shard->error = gguf_file_open(shard->path, access_of(options), options ? options->opener : NULL,
-                                  &shard->file, &report);
+    shard->error =
+        gguf_file_open(shard->path, access_of(options), options->opener, &shard->file, &report);
     if (shard->error == 0)
         return 0;
     shard->rule = report.first_error.rule;
@@ -59,14 +54,13 @@ int gguf_files_open(const char *path, const struct gguf_open_options *options,
 {
     struct gguf_file named;
     uint32_t number, count;
-    int result =
-        gguf_file_open(path, access_of(options), options ? options->opener : NULL, &named, report);
+    int result = gguf_file_open(path, access_of(options), options->opener, &named, report);
 
     *files = (struct gguf_files){.count = 1};
     if (result < 0)
         return result;
     gguf_read_shard_numbers(named.source.path, &number, &count);
-    if (options && options->n_shards > 0) {
+    if (options->n_shards > 0) {
         number = 1;
         count = (uint32_t)options->n_shards;
     }
@@ -80,16 +74,15 @@ int gguf_files_open(const char *path, const struct gguf_open_options *options,
         files->named = number;
     }
     files->list = calloc(files->count, sizeof *files->list);
-    if (!files->list) {
-        gguf_file_close(&named);
-        return out_of_memory(report);
-    }
-    files->list[files->named].file = named;
-    if (open_others(files, options) < 0) {
+    if (files->list) {
+        files->list[files->named].file = named;
+        if (open_others(files, options) == 0)
+            return 0;
         gguf_files_close(files);
-        return out_of_memory(report);
+    } else {
+        gguf_file_close(&named);
     }
-    return 0;
+    return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
 }
 
 void gguf_files_close(struct gguf_files *files)

@@ -37,9 +37,9 @@ struct gguf_files {
 /*
  * Open `path`. If it names a shard or a part, also open all others of the model. A failure to open
  * one of these is recorded for gguf_parse_files(), because only the contents prove that the model
- * has that file; after GGUF_MAX_BAD_SHARDS failures, the rest is not tried. `options` may be NULL.
- * On success gguf_files_close() must be called. On failure return a negative errno with the reason
- * in `report`.
+ * has that file; after GGUF_MAX_BAD_SHARDS failures, the rest is not tried. On success
+ * gguf_files_close() must be called. On failure return a negative errno with the reason in
+ * `report`.
  */
 int gguf_files_open(const char *path, const struct gguf_open_options *options,
                     struct gguf_files *files, struct gguf_report *report);

@@ -28,12 +28,10 @@ static uint64_t count_layers(const struct gguf_model *model)
     uint64_t n_layers = 0;
 
     for (uint64_t i = 0; i < model->n_tensors; i++) {
-        struct gguf_string layer, rest;
-        uint32_t number = UINT32_MAX;
+        struct gguf_string rest;
+        const uint32_t number = gguf_block_of(gguf_name_of(&model->tensors[i]), &rest);
 
-        if (gguf_tensor_name_split(gguf_name_of(&model->tensors[i]), &layer, &rest))
-            number = gguf_layer_number(layer);
-        if (number < UINT32_MAX && number >= n_layers)
+        if (number != GGUF_NO_BLOCK && number >= n_layers)
             n_layers = number + 1;
     }
     return n_layers;
@@ -191,31 +189,24 @@ static bool is_outside(const struct gguf_value *value, uint64_t n_tokens)
            value->i64 != -1;
 }
 
-static void warn_of_id(const struct gguf_key *key, const struct gguf_value *id, uint64_t n_tokens,
-                       struct gguf_report *report)
-{
-    gguf_warning(report, GGUF_RULE_TOKEN_ID, gguf_key_place(key),
-                 "token id %" PRId64 " is outside the vocabulary of %" PRIu64 " tokens", id->i64,
-                 n_tokens);
-}
-
 static void check_ids(const struct gguf_key *key, uint64_t n_tokens, struct gguf_report *report)
 {
+    const bool is_array = key->value.type == GGUF_ARRAY;
     const struct gguf_array *array = &key->value.array;
-    struct gguf_cursor cursor;
-    struct gguf_value id;
+    struct gguf_cursor cursor = {0};
+    struct gguf_value id = key->value;
 
-    if (is_outside(&key->value, n_tokens))
-        warn_of_id(key, &key->value, n_tokens, report);
-    if (key->value.type != GGUF_ARRAY || !gguf_value_type_is_integer(array->element_type))
-        return;
-    cursor = gguf_array_begin(array);
-    for (uint64_t i = 0; i < array->n_elements; i++) {
-        gguf_array_next(&cursor, array->element_type, &id);
-        if (is_outside(&id, n_tokens)) {
-            warn_of_id(key, &id, n_tokens, report);
-            return; /* one warning per key */
-        }
+    if (is_array)
+        cursor = gguf_array_begin(array);
+    for (uint64_t i = 0; i < (is_array ? array->n_elements : 1); i++) {
+        if (is_array)
+            gguf_array_next(&cursor, array->element_type, &id);
+        if (!is_outside(&id, n_tokens))
+            continue;
+        gguf_warning(report, GGUF_RULE_TOKEN_ID, gguf_key_place(key),
+                     "token id %" PRId64 " is outside the vocabulary of %" PRIu64 " tokens", id.i64,
+                     n_tokens);
+        return; /* one warning per key */
     }
 }
 

@@ -80,12 +80,11 @@ struct search {
 static int has_start_of_model(const struct gguf_source *source, const struct candidate *candidate)
 {
     uint8_t bytes[GGUF_START_BYTES];
-    struct gguf_start start = {
-        .bytes = bytes, .n_bytes = sizeof bytes, .file_bytes = candidate->member.size_bytes};
+    struct gguf_start start = {.bytes = bytes,
+                               .n_bytes = MIN(sizeof bytes, candidate->member.size_bytes),
+                               .file_bytes = candidate->member.size_bytes};
     int result;
 
-    if (start.n_bytes > start.file_bytes)
-        start.n_bytes = (size_t)start.file_bytes;
     if (start.n_bytes == 0)
         return 0;
     result = gguf_source_read(source, candidate->offset, start.n_bytes, bytes);

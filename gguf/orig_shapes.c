@@ -82,13 +82,10 @@ int gguf_find_orig_shapes(const struct gguf_model *model, struct gguf_shape **sh
                           struct gguf_report *report)
 {
     const struct gguf_tensor **sorted;
-    struct gguf_string tensor_name;
-    uint64_t first = 0;
+    const struct gguf_key *key = gguf_find_key_group(model, prefix);
 
     *shapes = NULL;
-    while (first < model->n_keys && !is_shape_key(&model->keys[first], &tensor_name))
-        first++;
-    if (first == model->n_keys)
+    if (!key)
         return 0;
     *shapes = calloc(model->n_tensors + 1, sizeof **shapes);
     sorted = gguf_tensors_by_name(model);
@@ -98,8 +95,8 @@ int gguf_find_orig_shapes(const struct gguf_model *model, struct gguf_shape **sh
         *shapes = NULL;
         return -ENOMEM;
     }
-    for (uint64_t i = first; i < model->n_keys; i++)
-        find_shape(model, sorted, &model->keys[i], *shapes, report);
+    for (; key < model->keys + model->n_keys; key++)
+        find_shape(model, sorted, key, *shapes, report);
     free(sorted);
     return 0;
 }

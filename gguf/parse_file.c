@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <sys/param.h>
 
 static const struct gguf_format formats[] = {
     {"GGUF", gguf_probe_gguf, gguf_parse_gguf},
@@ -31,12 +32,10 @@ static int read_start(struct gguf_file *file, struct gguf_start *start, struct g
     struct gguf_cursor cursor = gguf_cursor_begin(file, (struct gguf_encoding){0});
     const uint64_t n_bytes = gguf_cursor_left(&cursor);
 
-    *start = (struct gguf_start){.n_bytes = GGUF_START_BYTES,
+    *start = (struct gguf_start){.n_bytes = MIN(GGUF_START_BYTES, n_bytes),
                                  .file_bytes = n_bytes,
                                  .file_offset = file->source.start_offset,
                                  .path = file->source.path};
-    if (start->n_bytes > n_bytes)
-        start->n_bytes = (size_t)n_bytes;
     if (start->n_bytes == 0)
         return 0;
     start->bytes = gguf_cursor_take(&cursor, start->n_bytes);
@@ -157,16 +156,17 @@ int gguf_parse_other_files(struct gguf_parsed_files *parsed, struct gguf_files *
 
 /* ---- a model ---- */
 
+static const struct gguf_open_options no_options;
+
 int gguf_parse_files(struct gguf_files *files, const struct gguf_open_options *options,
                      struct gguf_model **model, struct gguf_report *report)
 {
-    static const struct gguf_open_options none;
     struct gguf_model *made;
     int result;
 
     *model = NULL;
     if (!options)
-        options = &none;
+        options = &no_options;
     result = gguf_parse_file(&files->list[files->named].file, options, &made, report);
     if (result == 0)
         result = gguf_shards_join(&made, files, options, report);
@@ -189,7 +189,7 @@ int gguf_open_with(const char *path, const struct gguf_open_options *options,
                    struct gguf_model **model, struct gguf_report *report)
 {
     struct gguf_files files;
-    int result = gguf_files_open(path, options, &files, report);
+    int result = gguf_files_open(path, options ? options : &no_options, &files, report);
 
     *model = NULL;
     if (result < 0)

@@ -41,22 +41,22 @@ struct header {
 static int check_count(struct gguf_report *report, const struct gguf_cursor *cursor, uint64_t count,
                        uint64_t before, uint64_t limit, uint64_t smallest_bytes, const char *what)
 {
+    const uint64_t most = gguf_cursor_left(cursor) / smallest_bytes;
     char in_others[64] = "";
 
     if (before > 0)
         snprintf(in_others, sizeof in_others, " after %" PRIu64 " in other files of the model",
                  before);
-    if (count > limit - before && count <= gguf_cursor_left(cursor) / smallest_bytes)
+    if (count > limit - before && count <= most)
         return gguf_error(report, GGUF_RULE_METADATA_LIMIT, -E2BIG, gguf_at(cursor->offset),
                           "the header says that there are %" PRIu64 " %s%s, the limit is %" PRIu64,
                           count, what, in_others, limit);
-    if (count <= gguf_cursor_left(cursor) / smallest_bytes)
+    if (count <= most)
         return 0;
     return gguf_error(report, GGUF_RULE_TRUNCATED_METADATA, -ENODATA, gguf_at(cursor->offset),
                       "the header says that there are %" PRIu64 " %s, but the %" PRIu64
                       " bytes after it hold at most %" PRIu64 " (unfinished download?)",
-                      count, what, gguf_cursor_left(cursor),
-                      gguf_cursor_left(cursor) / smallest_bytes);
+                      count, what, gguf_cursor_left(cursor), most);
 }
 
 static int parse_header(struct gguf_cursor *cursor, const struct gguf_usage *before,

@@ -91,11 +91,6 @@ int gguf_validate_size(struct gguf_tensor *tensor, struct gguf_report *report)
     return count_elements(tensor, report) ? compute_size(tensor, report) : -EOVERFLOW;
 }
 
-static int fail_memory(struct gguf_report *report)
-{
-    return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
-}
-
 /* Remove the marked keys. */
 static void drop_keys(struct gguf_model *model, const bool *is_dropped)
 {
@@ -117,7 +112,7 @@ static int check_key_names(struct gguf_model *model, struct gguf_report *report)
     if (!order || !is_dropped) {
         free(order);
         free(is_dropped);
-        return fail_memory(report);
+        return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
     }
     for (uint64_t i = 1; i < model->n_keys; i++) {
         const struct gguf_key *first = order[i - 1], *second = order[i];
@@ -170,7 +165,7 @@ static int check_tensor_names(const struct gguf_model *model, struct gguf_report
     const struct gguf_tensor **order = gguf_tensors_by_name(model);
 
     if (!order)
-        return fail_memory(report);
+        return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
     for (uint64_t i = 1; i < model->n_tensors; i++) {
         if (gguf_string_compare(order[i - 1]->name, order[i]->name) == 0)
             report_twice(model, order[i - 1], order[i], report);

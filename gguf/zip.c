@@ -37,11 +37,7 @@ static struct gguf_cursor cursor_of(const uint8_t *bytes, uint64_t n_bytes)
 /* Return a field, which must lie within the bytes. */
 static uint64_t field(const uint8_t *bytes, size_t offset, unsigned width_bytes)
 {
-    struct gguf_cursor cursor = cursor_of(bytes + offset, width_bytes);
-    uint64_t value = 0;
-
-    (void)gguf_cursor_number(&cursor, width_bytes, &value);
-    return value;
+    return gguf_load_number(bytes + offset, width_bytes, false);
 }
 
 static uint32_t signature_of(const uint8_t *bytes)

@@ -48,19 +48,12 @@ float gguf_old_float(uint32_t bits)
  * The old numbers up to 9 are llama.cpp's llama_ftype, as in GGUF files, but GGUF does not know 5
  * and 6 (Q4_2, Q4_3). From 10 on they were the same in llama.cpp only.
  */
-static bool is_file_type_of_gguf(const struct gguf_family *family, uint32_t file_type)
-{
-    if (file_type >= 10)
-        return strcmp(family->name, "llama") == 0;
-    return file_type != 5 && file_type != 6;
-}
-
 static void add_file_type(struct gguf_key_adder *adder, const struct gguf_family *family,
-                          uint32_t number)
+                          uint32_t type)
 {
-    const bool is_known = is_file_type_of_gguf(family, number % 1000);
+    const bool is_known = type < 10 ? type != 5 && type != 6 : strcmp(family->name, "llama") == 0;
 
-    gguf_add_u32(adder, is_known ? "general.file_type" : ".ftype", number % 1000);
+    gguf_add_u32(adder, is_known ? "general.file_type" : ".ftype", type);
 }
 
 static void add_hyperparameter(struct gguf_key_adder *adder, const struct gguf_family *family,
@@ -70,7 +63,7 @@ static void add_hyperparameter(struct gguf_key_adder *adder, const struct gguf_f
 
     snprintf(name, sizeof name, "%s%s", what->key ? "" : ".", what->key ? what->key : what->name);
     if (what->role == GGUF_ROLE_FILE_TYPE)
-        add_file_type(adder, family, number);
+        add_file_type(adder, family, number % 1000);
     else if (what->role == GGUF_ROLE_FLOAT)
         gguf_add_f32(adder, name, gguf_old_float(number));
     else if (what->role == GGUF_ROLE_BOOL)

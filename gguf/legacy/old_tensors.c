@@ -11,46 +11,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Make room for one more. Most files have some hundreds. */
-static int make_room(struct gguf_model *model, size_t *room)
-{
-    struct gguf_tensor *tensors =
-        gguf_grow(model->tensors, room, (size_t)model->n_tensors + 1, sizeof *tensors);
-
-    if (!tensors)
-        return -ENOMEM;
-    model->tensors = tensors;
-    return 0;
-}
-
-struct entry_start {
-    uint32_t n_dims;
-    uint32_t name_bytes;
-    uint32_t type_id;
-};
-
 /* ggml's limit in all versions. */
 #define OLD_MAX_DIMS 4
 
 _Static_assert(GGUF_MAX_DIMS == 8, "the ones in read_entry()");
 
 static int read_start(struct gguf_cursor *cursor, struct gguf_place place,
-                      struct entry_start *start, struct gguf_report *report)
+                      struct gguf_tensor *tensor, uint32_t *name_bytes, struct gguf_report *report)
 {
     const uint64_t offset = cursor->offset;
 
-    if (gguf_cursor_u32(cursor, &start->n_dims) < 0 ||
-        gguf_cursor_u32(cursor, &start->name_bytes) < 0 ||
-        gguf_cursor_u32(cursor, &start->type_id) < 0)
+    if (gguf_cursor_u32(cursor, &tensor->n_dims) < 0 || gguf_cursor_u32(cursor, name_bytes) < 0 ||
+        gguf_cursor_u32(cursor, &tensor->type_id) < 0)
         return gguf_cursor_fail(cursor, place, "its dimensions, name length and type", report);
-    if (start->n_dims > OLD_MAX_DIMS)
+    if (tensor->n_dims > OLD_MAX_DIMS)
         return gguf_error(report, GGUF_RULE_DIMENSIONS, -EINVAL, gguf_moved(place, offset),
-                          "it has %" PRIu32 " dimensions, the limit is %d", start->n_dims,
+                          "it has %" PRIu32 " dimensions, the limit is %d", tensor->n_dims,
                           OLD_MAX_DIMS);
-    if (start->name_bytes > GGUF_MAX_TENSOR_NAME_BYTES)
+    if (*name_bytes > GGUF_MAX_TENSOR_NAME_BYTES)
         return gguf_error(report, GGUF_RULE_NAME_LENGTH, -EINVAL,
                           gguf_moved(place, offset + sizeof(uint32_t)),
-                          "its name has %" PRIu32 " bytes, the limit is %d", start->name_bytes,
+                          "its name has %" PRIu32 " bytes, the limit is %d", *name_bytes,
                           GGUF_MAX_TENSOR_NAME_BYTES);
     return 0;
 }
@@ -59,29 +40,28 @@ static int read_entry(struct gguf_cursor *cursor, const struct gguf_old_layout *
                       struct gguf_place place, struct gguf_tensor *tensor,
                       struct gguf_report *report)
 {
-    struct entry_start start;
+    uint32_t name_bytes;
     int result;
 
     *tensor = (struct gguf_tensor){.info_offset = cursor->offset, .ne = {1, 1, 1, 1, 1, 1, 1, 1}};
-    result = read_start(cursor, place, &start, report);
+    result = read_start(cursor, place, tensor, &name_bytes, report);
     if (result < 0)
         return result;
-    tensor->n_dims = start.n_dims;
-    for (uint32_t i = 0; i < start.n_dims; i++) {
+    for (uint32_t i = 0; i < tensor->n_dims; i++) {
         if (gguf_cursor_number(cursor, sizeof(uint32_t), &tensor->ne[i]) < 0)
             return gguf_cursor_fail(cursor, place, "its dimensions", report);
     }
-    tensor->name = (struct gguf_string){(const char *)gguf_cursor_take(cursor, start.name_bytes),
-                                        start.name_bytes};
+    tensor->name =
+        (struct gguf_string){(const char *)gguf_cursor_take(cursor, name_bytes), name_bytes};
     if (!tensor->name.data)
         return gguf_cursor_fail(cursor, place, "its name", report);
-    tensor->type = layout->type_of(layout->user, start.type_id);
+    tensor->type = layout->type_of(layout->user, tensor->type_id);
     if (!tensor->type)
         return gguf_error(report, GGUF_RULE_OLD_TYPE, -EINVAL,
                           gguf_at_tensor(tensor->name, tensor->info_offset + 2 * sizeof(uint32_t)),
                           "its type %" PRIu32 " is unknown in files of this kind, so "
                           "the end of its data cannot be found",
-                          start.type_id);
+                          tensor->type_id);
     tensor->type_id = tensor->type->id;
     return 0;
 }
@@ -127,9 +107,11 @@ int gguf_old_tensors_read(struct gguf_cursor *cursor, const struct gguf_old_layo
             return gguf_error(report, GGUF_RULE_METADATA_LIMIT, -E2BIG,
                               gguf_moved(place, cursor->offset), "there are more, the limit is %d",
                               GGUF_MAX_TENSORS);
-        if (make_room(model, &room) < 0)
+        tensor = gguf_grow(model->tensors, &room, (size_t)model->n_tensors + 1, sizeof *tensor);
+        if (!tensor)
             return gguf_system_error(report, -ENOMEM, place);
-        tensor = &model->tensors[model->n_tensors];
+        model->tensors = tensor;
+        tensor += model->n_tensors;
         result = read_entry(cursor, layout, place, tensor, report);
         if (result == 0)
             result = gguf_add_name_bytes(model, tensor->name.length_bytes, place, report);

@@ -386,12 +386,6 @@ static struct gguf_order_shape shape_there(enum gguf_order order, const struct g
     }
 }
 
-/* Biases of experts: a row of numbers for each. */
-static struct box bias_box(struct box box)
-{
-    return (struct box){box.r, box.c, 1};
-}
-
 int gguf_order_from_here(enum gguf_order order, const struct gguf_order_sizes *sizes,
                          const struct gguf_order_shape here[2], struct gguf_placement *placement)
 {
@@ -404,8 +398,8 @@ int gguf_order_from_here(enum gguf_order order, const struct gguf_order_sizes *s
     if (order == GGUF_TRANSPOSED && here[0].n_dims == 1)
         order = GGUF_SAME_ORDER;
     if (here[0].n_dims == 2 && (order == GGUF_ALTERNATING || order == GGUF_BOTH_EXPERTS)) {
-        a = bias_box(a);
-        b = bias_box(b);
+        a = (struct box){a.r, a.c, 1}; /* biases of experts: a row of numbers for each */
+        b = (struct box){b.r, b.c, 1};
     }
     placement->there = shape_there(order, &here[0], a, b);
     return place(order, sizes, a, b, placement);

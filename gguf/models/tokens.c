@@ -175,7 +175,7 @@ static const char *const gap_marks[] = {
 void gguf_correct_token_types(uint8_t *types, gguf_token_finder *find, const void *vocabulary)
 {
     static const char *const *const lists[] = {gguf_turn_ends, gguf_other_ends, gguf_filled_ends,
-                                               gap_marks};
+                                               gap_marks, gguf_shown_texts};
     const int32_t html = find(vocabulary, "</s>");
     const uint8_t html_type = html < 0 ? GGUF_TOKEN_UNDEFINED : types[html];
 
@@ -183,16 +183,10 @@ void gguf_correct_token_types(uint8_t *types, gguf_token_finder *find, const voi
         for (const char *const *text = lists[i]; *text; text++) {
             const int32_t id = find(vocabulary, *text);
 
-            if (id >= 0)
+            /* A shown text stays out of input unless the file calls it user-defined. */
+            if (id >= 0 && (lists[i] != gguf_shown_texts || types[id] != GGUF_TOKEN_USER_DEFINED))
                 types[id] = GGUF_TOKEN_CONTROL;
         }
-    }
-    for (const char *const *text = gguf_shown_texts; *text; text++) {
-        const int32_t id = find(vocabulary, *text);
-
-        /* It stays out of input unless the file calls it user-defined. */
-        if (id >= 0 && types[id] != GGUF_TOKEN_USER_DEFINED)
-            types[id] = GGUF_TOKEN_CONTROL;
     }
     /* In Gemma 4, this is HTML. */
     if (html >= 0 && find(vocabulary, "<|tool_response>") >= 0)

@@ -1,5 +1,7 @@
 #include "gguf/support/shard_names.h"
 
+#include "gguf/support/strings.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +15,12 @@ static const char *const endings[] = {SHARD_ENDING, PART_ENDING};
 /* Return the length of a path without its ending. */
 static size_t find_ending(const char *path)
 {
-    const size_t length = strlen(path);
+    const struct gguf_string text = gguf_string_of(path);
 
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        const size_t n = strlen(endings[i]);
-
-        if (length >= n && strcmp(path + length - n, endings[i]) == 0)
-            return length - n;
-    }
-    return length;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (gguf_string_ends_with(text, endings[i]))
+            return text.length_bytes - strlen(endings[i]);
+    return text.length_bytes;
 }
 
 bool gguf_has_model_ending(const char *path)
