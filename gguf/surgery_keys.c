@@ -159,7 +159,8 @@ static void gather(struct gguf_composition *made, const struct block *blocks, ui
         if (from &&
             (from->value.type != GGUF_ARRAY || blocks[i].number < from->value.array.n_elements))
             value = gguf_value_of_layer(&from->value, blocks[i].number);
-        if (gguf_value_type_bytes(value.type) != width) {
+        if (gguf_value_type_bytes(value.type) != width ||
+            gguf_value_type_is_integer(value.type) != gguf_value_type_is_integer(type)) {
             gguf_compose_fail(made, place,
                               "the model of block %" PRIu32 " has no value of it for block %" PRIu32
                               " that fits",
