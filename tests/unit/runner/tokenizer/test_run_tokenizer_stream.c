@@ -9,8 +9,10 @@
 
 static void expect(const struct gguf_buffer *out, const char *what, const char *shown)
 {
-    cr_expect(out->length == strlen(shown) && memcmp(out->bytes, shown, out->length) == 0,
-              "%s is shown as \"%.*s\"", what, (int)out->length, out->bytes);
+    const char *bytes = out->length > 0 ? out->bytes : ""; /* NULL if nothing was put */
+
+    cr_expect(out->length == strlen(shown) && memcmp(bytes, shown, out->length) == 0,
+              "%s is shown as \"%.*s\"", what, (int)out->length, bytes);
 }
 
 static void expect_put(struct run_utf8_stream *stream, const char *piece, const char *shown)
