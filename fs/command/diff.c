@@ -66,7 +66,8 @@ static int compare_pairs(const void *a, const void *b)
     return order != 0 ? order : !first->things[0] - !second->things[0];
 }
 
-/* Sort n things of both models, each in a pair of its own, and put those of one name together. */
+/* Sort n pairs, each with one thing of one model, and join pairs of equal names. Returns their
+ * number. */
 static size_t join(struct pair *pairs, size_t n)
 {
     size_t n_joined = 0;

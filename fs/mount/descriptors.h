@@ -20,8 +20,8 @@ bool fs_receive_message(int socket, void *bytes, size_t n_bytes, int *descriptor
 void fs_close_all_but(const int *others, size_t n);
 
 /*
- * Close all descriptors except 0, 1, 2, those of `files`, which may be NULL, and of the extras.
- * Otherwise they would stay open as long as the daemon lives. Returns 0 or -ENOMEM.
+ * Close all descriptors except 0, 1, 2 and the descriptors of `files` (may be NULL) and of the
+ * extras. Otherwise they would stay open as long as the daemon lives. Returns 0 or -ENOMEM.
  */
 int fs_close_inherited(const struct gguf_files *files, const struct fs_extra *extras,
                        size_t n_extras);

@@ -26,7 +26,7 @@ enum gguf_change {
  *   .attn_k_b&.attn_v_b=.kv_b_proj        two tensors of GGUF go into one
  *   .attn_k_b!.attn_kv_b=.kv_b_proj       unless the second one is there, with the same content
  *   rope_freqs                            a configuration or another word has the content
- *   /xielu.beta=.act_fn.beta              a key, of which each layer has a tensor
+ *   /xielu.beta=.act_fn.beta              a key whose values are a tensor of each layer
  *
  * The first word whose pattern matches applies, in either direction. Suffixes ".weight" and ".bias"
  * that the patterns do not name go from one name to the other.

@@ -84,7 +84,7 @@ struct gguf_model_list {
 };
 
 /*
- * Add a model. Takes both texts, of which the path may be NULL. Returns it, or NULL with
+ * Add a model. Takes ownership of both texts; the path may be NULL. Returns it, or NULL with
  * list->error, also if the name is NULL.
  */
 struct gguf_listed_model *gguf_model_list_add(struct gguf_model_list *list, char *name, char *path);

@@ -194,7 +194,7 @@ static const char *const shared_names[][2] = {
     {"mtp.norm.weight", "shared_head_norm.weight"},
 };
 
-/* These norms lack the 1 that those of other layers have. */
+/* Add 1 to the norms of this layer: the file stores them without it, unlike its other norms. */
 static void add_one(struct gguf_draft *draft, struct gguf_item *item)
 {
     const struct gguf_string name = item->like.name;

@@ -59,7 +59,7 @@ int run_conversation_say(struct run_conversation *conversation, const char *role
 int run_conversation_add(struct run_conversation *conversation, const char *role,
                          const struct run_answer *message, struct run_failure *failure);
 
-/* Return the last of the messages that were added, of which there is one. */
+/* Return the message added last. Requires that one was added. */
 struct jinja_argument *run_conversation_last(const struct run_conversation *conversation);
 
 /* Drop all but the first `n` of the messages that were added. */

@@ -48,15 +48,15 @@ const struct run_foreign_option run_foreign_options[] = {
     {"--samplers --sampling-seq --typical --mirostat --mirostat-lr --mirostat-ent "
      "--presence-penalty --frequency-penalty --dry-multiplier --xtc-probability "
      "--dynatemp-range --top-nsigma -l --logit-bias",
-     REFUSED, "not implemented; there are --temp, --top-k, --top-p, --min-p and --repeat-penalty"},
+     REFUSED, "ggufs-run samples by --temp, --top-k, --top-p, --min-p and --repeat-penalty alone"},
     {"--grammar --grammar-file -j --json-schema -jf --json-schema-file", REFUSED,
-     "constrained generation is not implemented"},
+     "ggufs-run does not constrain the text; llama-server does, with model.gguf of a mount"},
     {"--lora --lora-scaled --control-vector", REFUSED,
-     "adapters are not implemented; merge them first"},
+     "ggufs-run applies no adapters; merge them first"},
     {"--mmproj --image --audio", REFUSED, "ggufs-run reads text only"},
     {"-md --model-draft", REFUSED,
-     "drafts by a second model are not implemented; there are those by prompt "
-     "lookup and nextn layers: --draft N, --draft-type TYPE"},
+     "drafts are made by prompt lookup and nextn layers, not by a second model: --draft N, "
+     "--draft-type TYPE"},
     {"--draft-n --draft-min --draft-n-min --draft-p-min --spec-type", REFUSED,
      "drafts adapt to the text; --draft N limits them, and --draft-type TYPE chooses how they are "
      "made"},

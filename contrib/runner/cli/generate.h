@@ -35,10 +35,10 @@ int run_generation_open(struct run_session *session, struct run_generation *gene
 void run_generation_close(struct run_generation *generation);
 
 /*
- * Feed a text, of which the engine keeps what it has seen already, with a progress line on a
- * terminal; prints the tokens fed if the options say so. Returns 0; -ERANGE if the text does not
- * fit the context, and then nothing was fed; -EINTR after a deferred interrupt, with the ending
- * set; or another negative errno.
+ * Feed a text, except for the tokens at its start that the engine has seen already. Shows a
+ * progress line on a terminal, and prints the tokens fed if the options say so. Returns 0; -ERANGE
+ * if the text does not fit the context, and then nothing was fed; -EINTR after a deferred
+ * interrupt, with the ending set; or another negative errno.
  */
 int run_generation_feed(struct run_generation *generation, const struct run_ids *text,
                         struct run_failure *failure);

@@ -41,8 +41,9 @@ int run_sampling_complete(struct run_sampling *sampling, const struct run_metada
         if (code < 0)
             return code;
         if (value != 0)
-            run_message("metadata: %s: %.9g: this is not implemented; the other keys are followed",
-                        others[i], value);
+            run_message(
+                "metadata: %s: %.9g: ggufs-run has no such sampler; the other keys are followed",
+                others[i], value);
     }
     for (size_t i = 0; i < N_ROWS; i++) {
         const struct row *row = &rows[i];

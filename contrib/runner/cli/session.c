@@ -45,8 +45,10 @@ int run_session_complain(const struct run_session *session, int code,
     return gguf_exit_status(code);
 }
 
-/* Find the tree. What is none is mounted by ggufs, which knows what names a model. Returns an exit
- * status. */
+/*
+ * Open the tree at the path that the user gave. Anything other than a tree is passed to ggufs,
+ * which resolves names of models and mounts the model. Returns an exit status.
+ */
 static int find_tree(struct run_session *session)
 {
     const char *model = session->options->model;

@@ -40,8 +40,9 @@ void run_speculation_begin(struct run_session *session, struct run_speculation *
 void run_speculation_free(struct run_speculation *speculation);
 
 /*
- * Feed a text, of which the engine keeps the tokens that it has seen already, if it can; it forgets
- * the others. Returns as run_session_feed() does; *n_kept is their number.
+ * Feed a text. The engine keeps the common start of the text and of the tokens that it has seen, or
+ * nothing if it cannot rewind to there; *n_kept is the number of tokens kept. Returns as
+ * run_session_feed() does.
  */
 int run_speculation_feed(struct run_speculation *speculation, const struct run_ids *text,
                          size_t *n_kept, struct run_failure *failure);

@@ -10,8 +10,10 @@
 /* The columns of a state are independent; TILE of them are computed together. */
 enum { TILE = 64 };
 
-/* Work in a piece: products of a convolution, elements of states, and elements with exponentials,
- * of which RWKV 4 has four. */
+/*
+ * Work in a piece: products of a convolution, elements of states, elements with an exponential, and
+ * channels of RWKV 4, which have four exponentials each.
+ */
 enum {
     PIECE_PRODUCTS = 65536,
     PIECE_ELEMENTS = 16384,

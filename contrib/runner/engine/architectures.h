@@ -85,8 +85,8 @@ enum run_attention_rules {
     RUN_PLAIN_V_NORM = 1 << 9,
     RUN_QK_LAYER_NORM = 1 << 10,        /* queries and keys get layer norms */
     RUN_QK_NORM_AFTER_ROTARY = 1 << 11, /* they are normalized after the rotation, not before */
-    RUN_QK_PLAIN_NORM = 1 << 12,        /* those of rotated layers get an RMS norm without weights
-                                           after the rotation (llama.cpp: use_kq_norm) */
+    RUN_QK_PLAIN_NORM = 1 << 12, /* queries and keys of rotated layers: RMS norm without weights
+                                    after the rotation (llama.cpp: use_kq_norm) */
 
     /* windows, attention.sliding_window */
     RUN_CHUNKED_WINDOWS = 1 << 13,  /* RUN_WINDOW_CHUNKED instead of RUN_WINDOW_SLIDING */

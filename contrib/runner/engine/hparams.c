@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of RUN_SPARSE_GATES: the mean plus so many deviations is the least gate, in the first layers. */
+/* RUN_SPARSE_GATES: in the first N_SPARSE_LAYERS, gates below mean + SPARSITY * deviation are 0. */
 #define SPARSITY 1.6448533535003662f
 enum { N_SPARSE_LAYERS = 10 };
 

@@ -168,7 +168,7 @@ class TestErrors(RunnerTestCase):
                                (["-np"], "unknown option -np; for a list: ggufs-run --help"),
                                (["-prompt", "a"], "unknown option -prompt; did you mean --prompt?")):
             self.assertEqual(f"ggufs-run: {message}\n", self.refused(EX_USAGE, *words, self.model))
-        self.assertIn("-md: drafts by a second model",
+        self.assertIn("-md: drafts are made by prompt lookup",
                       self.refused(EX_USAGE, "-md", "x", self.model, "a"))
 
     def test_names_of_models_elsewhere(self):
@@ -518,7 +518,7 @@ class TestChat(RunnerTestCase):
         plain = self.chat(b"hello\n")[0]
         hot = ("-o", "set=general.sampling.temp=f32:0", "-i", "-n", "6", self.model)
         self.assertEqual(plain, self.run_runner(*hot, given=b"hello\n")[0])
-        self.assertIn("general.sampling.mirostat: 2: this is not implemented",
+        self.assertIn("general.sampling.mirostat: 2: ggufs-run has no such sampler",
                       self.run_runner("-o", "set=general.sampling.mirostat=u32:2", "-n", "1", self.model, "a")[1])
         self.assertIn("general.sampling.sequence: top_p;top_k: this is not followed; the order is penalties, top_k",
                       self.run_runner("-o", "set=general.sampling.sequence=str:top_p;top_k", "-n", "1", self.model, "a")[1])

@@ -1,4 +1,4 @@
-/* The words of which rows make config.json. */
+/* Rows of config.json: the words in their texts. */
 #include <criterion/criterion.h>
 #include <string.h>
 
