@@ -120,14 +120,14 @@ static void print_row(const char *name, uint32_t n, const struct rates *rates)
         printf("%-8s  %8u  %12.2f  %10.2f\n", name, n, mean(rates), deviation(rates));
 }
 
-static void print_text(const struct bench *bench, const char *architecture)
+static void print_text(const struct bench *bench)
 {
     const struct run_session *session = bench->session;
     const struct run_options *options = session->options;
 
     printf("%s, %.1f MB of weights, %u threads, batches of %u, after %u tokens\n"
            "test        tokens      tokens/s   deviation\n",
-           architecture, (double)run_weights_mapped_bytes(session->tree.weights) / 1e6,
+           session->architecture, (double)run_weights_mapped_bytes(session->tree.weights) / 1e6,
            bench->n_threads, options->n_batch, options->bench_depth);
     print_row("prompt", options->bench_prompt, &bench->prompt);
     print_row("text", options->bench_predict, &bench->predict);
@@ -145,12 +145,13 @@ static void print_json_row(const char *name, uint32_t n, const struct rates *rat
            n > 0 ? mean(rates) : 0, n > 0 ? deviation(rates) : 0);
 }
 
-static int print_json(const struct bench *bench, const char *architecture)
+static int print_json(const struct bench *bench)
 {
     const struct run_session *session = bench->session;
     const struct run_options *options = session->options;
 
-    run_print_json_string("{\"architecture\":", architecture, strlen(architecture));
+    run_print_json_string("{\"architecture\":", session->architecture,
+                          strlen(session->architecture));
     printf(",\"weights_bytes\":%" PRIu64 ",\"token_bytes\":%" PRIu64 ",\"threads\":%u,"
            "\"batch\":%u,\"depth\":%u,\"kernels\":\"%s\",\"load_seconds\":%.9g,"
            "\"repetitions\":%d,",
@@ -178,7 +179,6 @@ int run_task_bench(struct run_session *session)
         .tokens = calloc(n, sizeof *bench.tokens),
         .n_threads = run_thread_pool_size(),
     };
-    const char *architecture = run_metadata_architecture(session->tree.metadata);
     struct run_failure failure;
     int status = EX_OK, code = 0;
 
@@ -199,9 +199,9 @@ int run_task_bench(struct run_session *session)
     if (code < 0)
         status = run_session_complain(session, code, &failure);
     else if (options->is_json)
-        status = print_json(&bench, architecture);
+        status = print_json(&bench);
     else
-        print_text(&bench, architecture);
+        print_text(&bench);
     free(bench.tokens);
     return status;
 }

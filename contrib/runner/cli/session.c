@@ -62,10 +62,10 @@ static int find_tree(struct run_session *session)
             /* The tree shows a file of Ollama as it is; a private mount translates it. */
             if (asprintf(&original, "%s/original.gguf", model) < 0)
                 return EX_OSERR;
-        } else if (faccessat(tree->fd, "metadata", F_OK, 0) == 0) {
+        } else if (faccessat(tree->fd, "metadata.json", F_OK, 0) == 0) {
             return EX_OK;
         } else if (faccessat(tree->fd, "tensors.json", F_OK, 0) == 0) {
-            run_message("%s: not a whole tree of a model: it has no directory metadata", model);
+            run_message("%s: not a whole tree of a model: it has no metadata.json", model);
             return EX_NOINPUT;
         }
         close(tree->fd);
@@ -207,10 +207,16 @@ static int check_rows(const struct run_session *session, size_t n_tokens,
 /* For tasks without tokenizer. */
 static int check_vocabulary(const struct run_session *session, struct run_failure *failure)
 {
-    size_t n_tokens;
-    const int code = run_vocabulary_count(session->tree.metadata, &n_tokens, failure);
+    const struct gguf_json *tokens;
+    size_t n_tokens = 0;
+    const int code =
+        run_metadata_array(session->tree.metadata, "tokenizer.ggml.tokens", &tokens, failure);
 
-    return code < 0 ? code : check_rows(session, n_tokens, failure);
+    if (code < 0)
+        return code;
+    for (const struct gguf_json *token = tokens ? tokens->child : NULL; token; token = token->next)
+        n_tokens++;
+    return check_rows(session, n_tokens, failure);
 }
 
 static int open_tokenizer(struct run_session *session, struct run_failure *failure)
@@ -253,6 +259,8 @@ static int load(struct run_session *session, uint32_t n_context, struct run_fail
 {
     const enum run_task task = session->options->task;
     int code = run_metadata_open(session->tree.fd, &session->tree.metadata, failure);
+    const struct run_metadata *metadata = session->tree.metadata;
+    const char *template;
 
     if (code == 0 && task != RUN_TASK_TOKENIZE)
         code = open_engine(session, n_context, failure);
@@ -260,16 +268,17 @@ static int load(struct run_session *session, uint32_t n_context, struct run_fail
         code = task == RUN_TASK_LOGITS || task == RUN_TASK_BENCH
                    ? check_vocabulary(session, failure)
                    : open_tokenizer(session, failure);
-    if (code == 0)
-        session->chat_template =
-            run_metadata_string(session->tree.metadata, "tokenizer.chat_template");
+    template = code == 0 ? run_metadata_string(metadata, "tokenizer.chat_template") : NULL;
+    if (template && !(session->chat_template = strdup(template)))
+        code = run_fail_memory(failure);
     session->sampling = session->options->sampling;
     if (code == 0)
-        code = run_sampling_complete(&session->sampling, session->tree.metadata, failure);
-    if (session->tree.metadata) { /* a key that could not be read seems to be missing */
-        const int first = run_metadata_status(session->tree.metadata, failure);
-
-        code = first < 0 ? first : code;
+        code = run_sampling_complete(&session->sampling, metadata, failure);
+    if (code == 0) {
+        snprintf(session->architecture, sizeof session->architecture, "%s",
+                 run_metadata_architecture(metadata));
+        run_metadata_close(session->tree.metadata);
+        session->tree.metadata = NULL;
     }
     return code;
 }
@@ -322,6 +331,7 @@ void run_session_close(struct run_session *session)
     run_thread_pool_end();
     run_signals_watch(NULL, NULL);
     free(session->logits);
+    free(session->chat_template);
     run_tokenizer_close(session->tokenizer);
     run_engine_close(session->engine);
     run_tree_close(&session->tree);

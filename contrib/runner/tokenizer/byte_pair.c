@@ -60,15 +60,13 @@ static int add_merge(struct merge_reading *reading, const char *text, size_t len
     return 0;
 }
 
-/* Take all merges from the first on. */
-static int take_merges(void *context, uint32_t index, const struct gguf_json *first,
+static int read_merges(struct run_tokenizer *tokenizer, const struct gguf_json *first,
                        struct run_failure *failure)
 {
-    struct merge_reading *reading = context;
+    struct merge_reading reading = {.tokenizer = tokenizer};
     uint32_t n = 0;
     int code;
 
-    (void)index;
     for (const struct gguf_json *merge = first; merge; merge = merge->next, n++) {
         if (merge->kind != GGUF_JSON_STRING)
             return run_fail(failure, -EINVAL, "metadata: " KEY "merges: element %u is not a string",
@@ -76,11 +74,11 @@ static int take_merges(void *context, uint32_t index, const struct gguf_json *fi
         if (n == MAX_MERGES)
             return run_fail(failure, -E2BIG, "metadata: " KEY "merges: more than %u", MAX_MERGES);
     }
-    free(reading->tokenizer->merges.slots);
-    code = run_merge_table_open(&reading->tokenizer->merges, n);
+    code = run_merge_table_open(&tokenizer->merges, n);
     n = 0;
     for (const struct gguf_json *merge = first; code == 0 && merge; merge = merge->next, n++)
-        code = add_merge(reading, merge->text.data, merge->text.length_bytes, n);
+        code = add_merge(&reading, merge->text.data, merge->text.length_bytes, n);
+    free(reading.joined.bytes);
     return code < 0 ? run_fail_memory(failure) : 0;
 }
 
@@ -123,9 +121,11 @@ static void find_bytes(struct run_tokenizer *tokenizer)
 int run_byte_pair_open(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
                        struct run_failure *failure)
 {
-    struct merge_reading reading = {.tokenizer = tokenizer};
-    int code = 0;
+    const struct gguf_json *merges;
+    const int code = run_metadata_array(metadata, KEY "merges", &merges, failure);
 
+    if (code < 0)
+        return code;
     choose_pretokenizer(tokenizer, metadata);
     if (tokenizer->pretokenizer->is_raw) {
         tokenizer->decode = gguf_space_marks_decode;
@@ -135,16 +135,12 @@ int run_byte_pair_open(struct run_tokenizer *tokenizer, const struct run_metadat
     }
     if (run_pre_tokenizer_open(tokenizer->pretokenizer, &tokenizer->splitter) < 0)
         return run_fail_memory(failure);
-    if (run_metadata_has(metadata, KEY "merges"))
-        code = run_merge_table_open(&tokenizer->merges, 0);
-    else if (!tokenizer->pretokenizer->is_merge_optional)
+    if (merges)
+        return read_merges(tokenizer, merges->child, failure);
+    if (!tokenizer->pretokenizer->is_merge_optional)
         run_tokenizer_add_note(tokenizer,
                                "no " KEY "merges: tokens are merged in the order of their ids");
-    if (code < 0)
-        return run_fail_memory(failure);
-    code = run_metadata_each(metadata, KEY "merges", take_merges, &reading, failure);
-    free(reading.joined.bytes);
-    return code;
+    return 0;
 }
 
 /* ---- encoding ---- */

@@ -36,13 +36,11 @@ static void add_text(struct run_vocabulary *vocabulary, const char *text, size_t
 }
 
 /* Take all texts from the first on. */
-static int take_texts(void *context, uint32_t index, const struct gguf_json *first,
+static int take_texts(struct run_vocabulary *vocabulary, const struct gguf_json *first,
                       struct run_failure *failure)
 {
-    struct run_vocabulary *vocabulary = context;
     size_t n = 0, n_bytes = 0;
 
-    (void)index;
     for (const struct gguf_json *token = first; token; token = token->next) {
         if (token->kind != GGUF_JSON_STRING)
             return run_fail(failure, -EINVAL,
@@ -64,49 +62,34 @@ static int take_texts(void *context, uint32_t index, const struct gguf_json *fir
     return 0;
 }
 
-/* The values of an array with one for each token. */
-struct reading {
-    struct run_vocabulary *vocabulary;
-    const char *key;
-    float *values;
-};
-
-static int take_values(void *context, uint32_t index, const struct gguf_json *first,
-                       struct run_failure *failure)
+/* Read an array with a number for each token. `*values`: owned by the caller; NULL: no key. */
+static int read_values(const struct run_metadata *metadata, const char *key, uint32_t n,
+                       float **values, struct run_failure *failure)
 {
-    struct reading *reading = context;
-    const uint32_t n = reading->vocabulary->n;
+    const struct gguf_json *array;
+    uint32_t index = 0;
+    int code = run_metadata_array(metadata, key, &array, failure);
 
-    reading->values = calloc(n, sizeof *reading->values);
-    if (!reading->values)
+    *values = NULL;
+    if (code < 0 || !array)
+        return code;
+    *values = calloc(n, sizeof **values);
+    if (!*values)
         return run_fail_memory(failure);
-    for (const struct gguf_json *item = first; item && index < n; item = item->next, index++) {
+    for (const struct gguf_json *item = array->child; item && index < n;
+         item = item->next, index++) {
         /* JSON has no NaN and no infinity: the tree has null for them. */
         if (item->kind != GGUF_JSON_NUMBER && item->kind != GGUF_JSON_NULL)
             return run_fail(failure, -EINVAL, "metadata: %s: element %" PRIu32 " is not a number",
-                            reading->key, index);
-        reading->values[index] = item->kind == GGUF_JSON_NUMBER && isfinite((float)item->number)
-                                     ? (float)item->number
-                                     : -FLT_MAX;
+                            key, index);
+        (*values)[index] = item->kind == GGUF_JSON_NUMBER && isfinite((float)item->number)
+                               ? (float)item->number
+                               : -FLT_MAX;
     }
-    return index < n ? run_fail(failure, -EINVAL,
-                                "metadata: %s: %" PRIu32 " values for %" PRIu32 " tokens",
-                                reading->key, index, n)
-                     : 0;
-}
-
-/* Read an array with a number for each token. `*values`: owned by the caller; NULL: no key. */
-static int read_values(const struct run_metadata *metadata, const char *key,
-                       struct run_vocabulary *vocabulary, float **values,
-                       struct run_failure *failure)
-{
-    struct reading reading = {.vocabulary = vocabulary, .key = key};
-    int code = run_metadata_each(metadata, key, take_values, &reading, failure);
-
-    if (code == 0 && !reading.values && run_metadata_has(metadata, key)) /* an empty array */
-        code = take_values(&reading, 0, NULL, failure);
-    *values = reading.values;
-    return code;
+    return index < n
+               ? run_fail(failure, -EINVAL,
+                          "metadata: %s: %" PRIu32 " values for %" PRIu32 " tokens", key, index, n)
+               : 0;
 }
 
 /* ---- texts to ids ---- */
@@ -212,18 +195,20 @@ int32_t run_vocabulary_find_text(const struct run_vocabulary *vocabulary, const 
 int run_vocabulary_read(const struct run_metadata *metadata, struct run_vocabulary *vocabulary,
                         struct run_failure *failure)
 {
+    const struct gguf_json *tokens;
     float *types = NULL;
-    int code;
+    int code = run_metadata_array(metadata, KEY "tokens", &tokens, failure);
 
     *vocabulary = (struct run_vocabulary){0};
-    code = run_metadata_each(metadata, KEY "tokens", take_texts, vocabulary, failure);
     if (code < 0)
         return code;
-    if (vocabulary->n == 0 && run_metadata_has(metadata, KEY "tokens"))
-        return run_fail(failure, -EINVAL, "metadata: " KEY "tokens: no tokens");
-    if (vocabulary->n == 0)
+    if (!tokens)
         return run_fail(failure, -ENOENT, "metadata: no " KEY "tokens");
-    code = read_values(metadata, KEY "token_type", vocabulary, &types, failure);
+    if (!tokens->child)
+        return run_fail(failure, -EINVAL, "metadata: " KEY "tokens: no tokens");
+    code = take_texts(vocabulary, tokens->child, failure);
+    if (code == 0)
+        code = read_values(metadata, KEY "token_type", vocabulary->n, &types, failure);
     for (uint32_t id = 0; code == 0 && types && id < vocabulary->n; id++)
         vocabulary->types[id] = types[id] >= 0 && types[id] <= GGUF_TOKEN_BYTE
                                     ? (uint8_t)types[id]
@@ -232,26 +217,10 @@ int run_vocabulary_read(const struct run_metadata *metadata, struct run_vocabula
     return code < 0 ? code : make_slots(vocabulary, failure);
 }
 
-static int count(void *context, uint32_t index, const struct gguf_json *element,
-                 struct run_failure *failure)
-{
-    (void)element;
-    (void)failure;
-    *(size_t *)context = (size_t)index + 1;
-    return 1;
-}
-
-int run_vocabulary_count(const struct run_metadata *metadata, size_t *n,
-                         struct run_failure *failure)
-{
-    *n = 0;
-    return run_metadata_each(metadata, KEY "tokens", count, n, failure);
-}
-
 int run_vocabulary_read_scores(const struct run_metadata *metadata,
                                struct run_vocabulary *vocabulary, struct run_failure *failure)
 {
-    return read_values(metadata, KEY "scores", vocabulary, &vocabulary->scores, failure);
+    return read_values(metadata, KEY "scores", vocabulary->n, &vocabulary->scores, failure);
 }
 
 int run_vocabulary_make_bytes(struct run_vocabulary *vocabulary, struct run_failure *failure)

@@ -26,13 +26,6 @@ struct run_vocabulary {
 int run_vocabulary_read(const struct run_metadata *metadata, struct run_vocabulary *vocabulary,
                         struct run_failure *failure);
 
-/*
- * Count the elements of tokenizer.ggml.tokens, 0 without it, for programs that use ids alone.
- * Returns 0 or a negative errno.
- */
-int run_vocabulary_count(const struct run_metadata *metadata, size_t *n,
-                         struct run_failure *failure);
-
 /* Read tokenizer.ggml.scores, if there are any. Returns 0 or a negative errno. */
 int run_vocabulary_read_scores(const struct run_metadata *metadata,
                                struct run_vocabulary *vocabulary, struct run_failure *failure);

@@ -1,8 +1,4 @@
-/*
- * The metadata of the model, from the files metadata/<key>.json of its tree. A key's file is read
- * at the key's first lookup, so unused keys cost nothing. Call all functions from one thread at a
- * time.
- */
+/* The metadata of the model, from the file metadata.json of its tree. */
 #pragma once
 
 #include "contrib/runner/tree/failure.h"
@@ -14,15 +10,12 @@
 
 struct run_metadata;
 
-/* Opens the metadata of the tree whose directory is `tree_fd`, which must stay open. */
+/*
+ * Read the metadata of the tree whose directory is `tree_fd`. Returns 0, or a negative errno with
+ * *out NULL. The texts of a large vocabulary take much memory: close the metadata after loading.
+ */
 int run_metadata_open(int tree_fd, struct run_metadata **out, struct run_failure *failure);
 void run_metadata_close(struct run_metadata *metadata);
-
-/*
- * Return 0, or the first failure to read a metadata file or to parse its JSON. Call it after all
- * lookups: functions below without a return code treat a key that failed as missing.
- */
-int run_metadata_status(const struct run_metadata *metadata, struct run_failure *failure);
 
 /* The value of general.architecture, or "" if the key is missing. */
 const char *run_metadata_architecture(const struct run_metadata *metadata);
@@ -32,10 +25,10 @@ const char *run_metadata_architecture(const struct run_metadata *metadata);
  * is "llama.block_count" for llama.
  */
 
-/* Return true if the key exists; its value is not read. */
+/* Return true if the key exists. */
 bool run_metadata_has(const struct run_metadata *metadata, const char *key);
 
-/* Return true if a key begins with `prefix` and its file name is not shortened or escaped. */
+/* Return true if a key begins with `prefix`. */
 bool run_metadata_has_group(const struct run_metadata *metadata, const char *prefix);
 
 /* The string, owned by the metadata; NULL if the key is missing or not a string. */
@@ -55,18 +48,11 @@ int run_metadata_bool(const struct run_metadata *metadata, const char *key, bool
 bool run_metadata_is_array(const struct run_metadata *metadata, const char *key, size_t *n);
 
 /*
- * Take an element of an array. Return 1 to go on, 0 to ignore the rest, or a negative errno after
- * filling in the failure.
+ * Store the key's array, whose elements begin with its child; NULL if the key is missing. Returns
+ * 0, or -EINVAL if the value is not an array.
  */
-typedef int run_take_element(void *context, uint32_t index, const struct gguf_json *element,
-                             struct run_failure *failure);
-
-/*
- * Pass the elements of the key's array to `take`, in order. Returns 0, also if the key is missing;
- * -EINVAL if it is not an array; or the negative errno of reading it or of take().
- */
-int run_metadata_each(const struct run_metadata *metadata, const char *key, run_take_element *take,
-                      void *context, struct run_failure *failure);
+int run_metadata_array(const struct run_metadata *metadata, const char *key,
+                       const struct gguf_json **array, struct run_failure *failure);
 
 struct run_range {
     double least, most;

@@ -211,7 +211,7 @@ class TestErrors(RunnerTestCase):
 
     def test_missing_files(self):
         for name in ("tensors/blk.1.attn_q.weight/raw", "tensors/blk.1.attn_q.weight", "tensors",
-                     "tensors.json", "metadata/llama.block_count.json", "metadata"):
+                     "tensors.json", "metadata.json"):
             with self.subTest(name=name):
                 copy = self.path("copy")
                 if not os.path.exists(copy):

@@ -231,7 +231,7 @@ class TestMapping(runner_case.RunnerTestCase):
         os.rename(tensor, moved)
         os.symlink("../moved", tensor)
         self.assertEqual(self.generate(model=self.model), self.generate(model=copy))
-        for name in ("moved/raw", "tensors.json", "metadata/general.architecture.json"):
+        for name in ("moved/raw", "tensors.json", "metadata.json"):
             path = os.path.join(copy, name)
             outside = self.path(os.path.basename(name))
             os.rename(path, outside)

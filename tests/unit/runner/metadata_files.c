@@ -11,7 +11,7 @@
 
 #define NAME_BYTES 256
 
-void metadata_files_remove(int root)
+static void remove_files(int root)
 {
     const int fd = openat(root, "metadata", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *directory = fd < 0 ? NULL : fdopendir(fd);
@@ -85,7 +85,7 @@ int metadata_files_write(int root, const char *text, size_t length)
     const char *at = text, *end = text + length;
     int directory, code = 0;
 
-    metadata_files_remove(root);
+    remove_files(root);
     if (mkdirat(root, "metadata", 0700) < 0)
         return -errno;
     directory = openat(root, "metadata", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -106,6 +106,46 @@ int metadata_files_write(int root, const char *text, size_t length)
     return code;
 }
 
+/* Copy a file of the directory to metadata.json as a member. */
+static void join_one(int directory, const char *name, bool is_first, FILE *joined)
+{
+    FILE *file = fdopen(openat(directory, name, O_RDONLY | O_CLOEXEC), "r");
+    int c;
+
+    fprintf(joined, "%s\"%.*s\": ", is_first ? "{" : ",\n", (int)(strlen(name) - strlen(".json")),
+            name);
+    while (file && (c = getc(file)) != EOF)
+        putc(c, joined);
+    if (file)
+        fclose(file);
+}
+
+/* Write metadata.json from the files in metadata/. */
+static void join_files(int root)
+{
+    const int fd = openat(root, "metadata", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *entry;
+    bool is_first = true;
+    FILE *joined;
+
+    if (!directory)
+        return;
+    joined =
+        fdopen(openat(root, "metadata.json", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), "w");
+    while (joined && (entry = readdir(directory))) {
+        if (entry->d_name[0] == '.')
+            continue;
+        join_one(fd, entry->d_name, is_first, joined);
+        is_first = false;
+    }
+    closedir(directory);
+    if (joined) {
+        fputs(is_first ? "{}\n" : "}\n", joined);
+        fclose(joined);
+    }
+}
+
 int run_tree_open(const char *path, struct run_tree *tree, struct run_failure *failure)
 {
     int code;
@@ -113,6 +153,7 @@ int run_tree_open(const char *path, struct run_tree *tree, struct run_failure *f
     *tree = (struct run_tree){.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     if (tree->fd < 0)
         return run_fail(failure, -errno, "%s: %s", path, strerror(errno));
+    join_files(tree->fd);
     code = run_metadata_open(tree->fd, &tree->metadata, failure);
     if (code == 0)
         code = run_weights_open(tree->fd, false, &tree->weights, failure);

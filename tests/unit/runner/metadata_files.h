@@ -1,4 +1,7 @@
-/* Metadata for tests: one JSON object, stored as the files metadata/<key>.json of a tree. */
+/*
+ * Metadata for tests: one JSON object, stored as the files metadata/<key>.json of a tree, which
+ * tests may change one by one. run_tree_open() joins them to metadata.json.
+ */
 #pragma once
 
 #include "contrib/runner/tree/weights.h"
@@ -13,8 +16,8 @@
  */
 int metadata_files_write(int root, const char *text, size_t length);
 
-/* Remove the directory. */
-void metadata_files_remove(int root);
-
-/* Open the tree at `path`, which run_tree_close() closes. On failure nothing is left open. */
+/*
+ * Write metadata.json, if there is a directory metadata, and open the tree at `path`, which
+ * run_tree_close() closes. On failure nothing is left open.
+ */
 int run_tree_open(const char *path, struct run_tree *tree, struct run_failure *failure);
