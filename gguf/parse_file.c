@@ -27,6 +27,61 @@ const struct gguf_format *gguf_find_format(const struct gguf_start *start)
     return NULL;
 }
 
+/* ---- the place of the model in its file ---- */
+
+/* Make bytes of the file its model. Nothing of its header may be in use yet. */
+static int set_range(struct gguf_file *file, uint64_t start_offset, uint64_t end_offset,
+                     struct gguf_report *report)
+{
+    const struct gguf_header limits = {.limit_bytes = file->header.limit_bytes,
+                                       .limit_hole_bytes = file->header.limit_hole_bytes};
+
+    gguf_header_free(&file->header);
+    file->header = limits;
+    file->source.start_offset = start_offset;
+    file->source.end_offset = end_offset;
+    if (gguf_header_leave_out(&file->header, 0, start_offset) < 0)
+        return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
+    return 0;
+}
+
+/* If the options give the place of the model, make it the range of the file's source. */
+static int use_range(struct gguf_file *file, const struct gguf_open_options *options,
+                     struct gguf_report *report)
+{
+    const struct gguf_source *source = &file->source;
+    const uint64_t offset = options->offset, size_bytes = options->size_bytes;
+    uint64_t end = source->end_offset;
+
+    if (offset == 0 && size_bytes == 0)
+        return 0;
+    if (offset >= source->size_bytes)
+        return gguf_error(report, GGUF_RULE_RANGE, -EINVAL, GGUF_NO_PLACE,
+                          "-o offset=%" PRIu64 ": the file ends at byte %" PRIu64, offset,
+                          source->size_bytes);
+    if (size_bytes > 0 &&
+        (__builtin_add_overflow(offset, size_bytes, &end) || end > source->end_offset))
+        return gguf_error(report, GGUF_RULE_RANGE, -EINVAL, GGUF_NO_PLACE,
+                          "-o size=%" PRIu64 ": only %" PRIu64 " bytes are left from byte %" PRIu64
+                          " to the end of the file",
+                          size_bytes, source->size_bytes - offset, offset);
+    return set_range(file, offset, end, report);
+}
+
+/* If data are missing and the options give a size, note that the size may be the reason. */
+static void note_range(const struct gguf_open_options *options, struct gguf_report *report)
+{
+    const enum gguf_rule rule = report->first_error.rule;
+
+    if (options->size_bytes > 0 && report->n_errors > 0 &&
+        (rule == GGUF_RULE_TRUNCATED_METADATA || rule == GGUF_RULE_TRUNCATED_DATA))
+        gguf_note(report, GGUF_RULE_RANGE, GGUF_NO_PLACE,
+                  "-o size=%" PRIu64 " ends the model at byte %" PRIu64 "; it may be too small",
+                  options->size_bytes, options->offset + options->size_bytes);
+}
+
+/* ---- a file ---- */
+
 static int read_start(struct gguf_file *file, struct gguf_start *start, struct gguf_report *report)
 {
     struct gguf_cursor cursor = gguf_cursor_begin(file, (struct gguf_encoding){0});
@@ -48,7 +103,8 @@ static int find_format(struct gguf_file *file, const struct gguf_open_options *o
                        const struct gguf_format **format, struct gguf_report *report)
 {
     struct gguf_start start;
-    int result = gguf_locate_range(file, options, report);
+    uint64_t offset, size_bytes;
+    int result = use_range(file, options, report);
 
     if (result == 0)
         result = read_start(file, &start, report);
@@ -58,10 +114,10 @@ static int find_format(struct gguf_file *file, const struct gguf_open_options *o
     if (*format)
         return 0;
     if (file->source.start_offset == 0) {
-        result = gguf_locate_in_zip(file, report);
-        if (result == 0)
-            result = gguf_locate_in_tar(file, report);
+        result = gguf_locate_in_archive(&file->source, &offset, &size_bytes, report);
         if (result > 0)
+            result = set_range(file, offset, offset + size_bytes, report);
+        if (result == 0 && file->source.start_offset > 0)
             result = read_start(file, &start, report);
         if (result < 0)
             return result;
@@ -177,7 +233,7 @@ int gguf_parse_files(struct gguf_files *files, const struct gguf_open_options *o
     if (result == 0)
         result = gguf_take_part(options->part, &made, report);
     if (result < 0) {
-        gguf_note_range(options, report);
+        note_range(options, report);
         gguf_close(made);
     } else {
         *model = made;
