@@ -18,8 +18,8 @@
 
 /* Larger reads arrive as several requests, which several threads answer at the same time. */
 #define MAX_READ (512u << 10)
-/* As many as libfuse would take. */
-#define MAX_THREADS 10
+/* As many as libfuse has by default. */
+#define KEPT_THREADS 10
 
 #define BIT(command) (1u << (command))
 #define MOUNT        BIT(FS_MOUNT)
@@ -252,13 +252,14 @@ static const struct gguf_option rows[] = {
     HEADING("Speed and memory of a mount"),
     {"direct_io", NULL, "do not cache file contents in the kernel", SET(ON, mount.direct_io),
      FOR(MOUNT)},
-    {"threads", "N", "serve with at most N threads", SET(UINT32, mount.max_threads),
+    {"threads", "N", "keep N threads between requests", SET(UINT32, mount.kept_threads),
      RANGE(1, MOST_COUNT), FOR(MOUNT)},
-    {"max_threads", "N", "the same as threads=N", SET(UINT32, mount.max_threads),
+    {"max_threads", "N", "the same as threads=N", SET(UINT32, mount.kept_threads),
      RANGE(1, MOST_COUNT), FOR(MOUNT)},
     {"max_read", "N", "largest read request, in bytes", SET(UINT32, mount.max_read),
      RANGE(0, UINT32_MAX), FOR(MOUNT)},
-    {"-s", NULL, "serve with a single thread", SET(ON, mount.single_threaded), FOR(MOUNT)},
+    {"-s", NULL, "the same as -o threads=1", SET(CONSTANT, mount.kept_threads), .least = 1,
+     FOR(MOUNT)},
 
     HEADING("Messages of a mount"),
     {"log", "TARGET", "log to stderr or syslog", SET(CHOICE, mount.log), .choices = logs, FOR(MOUNT)},
@@ -374,7 +375,7 @@ int fs_options_parse(int argc, char **argv, struct fs_options *options)
     *options = (struct fs_options){.cache = {.type = DEQUANT_F16},
                                    .mount = {.sandbox = true,
                                              .max_read = MAX_READ,
-                                             .max_threads = MAX_THREADS,
+                                             .kept_threads = KEPT_THREADS,
                                              .uid = getuid(),
                                              .gid = getgid()}};
     result = gguf_options_parse(&fs_command_line, argc, argv, options, &options->line);

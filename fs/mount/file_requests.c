@@ -1,22 +1,44 @@
 #include "fs/mount/requests.h"
 
-#include "fs/mount/reply_buffer.h"
 #include "fs/mount/inodes.h"
+#include "fs/mount/reply_buffer.h"
 #include "gguf/support/source_location.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <time.h>
+
+/*
+ * How long an interrupted reader waits for its data before EINTR, which readers of files do not
+ * expect. EINTR is for killed readers that wait for a stalled disk.
+ */
+#define INTERRUPTED_SECONDS 1
+
+enum { RUNNING, INTERRUPTED, REPLIED_EINTR, ENDED };
+
+/*
+ * A request that may take long, or never end: it computes for minutes, or it reads the model's
+ * files, whose disk or network file system may stall. The thread that waits for a disk cannot reply
+ * to a killed reader, so another thread does.
+ */
+struct pending {
+    struct fs_server *server;
+    fuse_req_t request;
+    fs_node_index node;
+    const struct fs_image *image; /* of the node, used by the answer; NULL: it is not open yet */
+    pthread_t thread;
+    atomic_int state;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all states */
+static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
 
 static const struct fs_image *image_of(const struct fuse_file_info *info)
 {
     return (const struct fs_image *)(uintptr_t)info->fh;
-}
-
-static void fail(struct fs_shown *shown, const struct fs_slow_request *slow, int result)
-{
-    fs_report_read_failure(&shown->failures, fs_node_of_inode(shown, slow->inode), result);
-    fuse_reply_err(slow->request, -result);
 }
 
 static struct fs_shown *shown_of(const struct fs_image *image)
@@ -32,34 +54,122 @@ static void close_image(struct fs_server *server, const struct fs_image *image)
     fs_leave(server, shown);
 }
 
-/* Take what the answer to a read uses, so that it outlives the reader. It is open already. */
-static void hold_image(struct fs_slow_request *slow)
+/* Open the image, which is open already, once more, so that it outlives its reader. */
+static void hold_image(struct pending *pending)
 {
-    struct fs_shown *shown = shown_of(image_of(&slow->info));
-    const struct fs_image *image;
+    struct fs_shown *shown = shown_of(pending->image);
 
-    if (slow->server->set)
-        fs_model_set_hold(slow->server->set, shown->tree);
-    fs_tree_open(shown->tree, fs_node_of_inode(shown, slow->inode), NULL, &image);
+    if (pending->server->set)
+        fs_model_set_hold(pending->server->set, shown->tree);
+    fs_tree_open(shown->tree, pending->node, NULL, &pending->image);
 }
 
-static void answer_open(struct fs_slow_request *slow)
+/* libfuse calls this, in any of its threads. */
+static void on_interrupt(fuse_req_t request, void *argument)
 {
-    struct fs_server *server = slow->server;
-    struct fs_shown *shown = slow->shown;
-    struct fuse_file_info *info = &slow->info;
-    const struct fs_interrupt interrupt = {.check = fs_slow_request_is_given_up, .user = slow};
-    const struct fs_image *image;
-    int result =
-        fs_tree_open(shown->tree, fs_node_of_inode(shown, slow->inode), &interrupt, &image);
-    const bool is_open = result == 0;
+    struct pending *pending = argument;
+    struct timespec due;
+    int result = 0;
+
+    clock_gettime(CLOCK_MONOTONIC, &due);
+    due.tv_sec += INTERRUPTED_SECONDS;
+    pthread_mutex_lock(&lock);
+    pending->state = pending->state == RUNNING ? INTERRUPTED : pending->state;
+    if (pthread_equal(pending->thread, pthread_self())) /* which has yet to begin */
+        result = EINTR;
+    while (pending->state == INTERRUPTED && result == 0)
+        result = pthread_cond_clockwait(&ended, &lock, CLOCK_MONOTONIC, &due);
+    if (pending->state == INTERRUPTED && result == ETIMEDOUT) {
+        if (pending->image)
+            hold_image(pending);
+        pending->state = REPLIED_EINTR;
+        fuse_reply_err(request, EINTR);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* Return a request about an open file. */
+static struct pending pending_of(fuse_req_t request, fuse_ino_t inode,
+                                 const struct fuse_file_info *info)
+{
+    const struct fs_image *image = image_of(info);
+
+    return (struct pending){.server = fs_server_of(request),
+                            .request = request,
+                            .node = fs_node_of_inode(shown_of(image), inode),
+                            .image = image};
+}
+
+static void begin(struct pending *pending)
+{
+    pending->thread = pthread_self();
+    fuse_req_interrupt_func(pending->request, on_interrupt, pending);
+}
+
+/*
+ * The answer is known. Return true if the caller must reply. Otherwise the request has failed with
+ * EINTR, and no longer exists in the kernel.
+ */
+static bool end(struct pending *pending)
+{
     bool is_awaited;
 
+    pthread_mutex_lock(&lock);
+    is_awaited = atomic_exchange(&pending->state, ENDED) != REPLIED_EINTR;
+    pthread_cond_broadcast(&ended);
+    pthread_mutex_unlock(&lock);
+    if (is_awaited) /* waits until on_interrupt(), if it runs, no longer needs `pending` */
+        fuse_req_interrupt_func(pending->request, NULL, NULL);
+    else if (pending->image)
+        close_image(pending->server, pending->image);
+    return is_awaited;
+}
+
+/* Return true if nobody waits for the answer any more. The condition of a struct fs_interrupt. */
+static bool is_given_up(void *argument)
+{
+    const struct pending *pending = argument;
+
+    /* At the end of the mount, all requests are given up, too. */
+    return atomic_load_explicit(&pending->state, memory_order_relaxed) != RUNNING ||
+           fuse_session_exited(pending->server->session);
+}
+
+/* ---- requests ---- */
+
+static void fail(const struct pending *pending, struct fs_shown *shown, int result)
+{
+    fs_report_read_failure(&shown->failures, pending->node, result);
+    fuse_reply_err(pending->request, -result);
+}
+
+void fs_on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
+{
+    struct fs_server *server = fs_server_of(request);
+    struct pending pending = {.server = server, .request = request};
+    const struct fs_image *image;
+    struct fs_shown *shown;
+    bool is_open, is_awaited;
+    int result = fs_enter(server, inode, &shown);
+
+    if (result == 0 && ((info->flags & O_ACCMODE) != O_RDONLY || (info->flags & O_TRUNC))) {
+        fs_leave(server, shown);
+        result = -EROFS;
+    }
+    if (result < 0) {
+        fuse_reply_err(request, -result);
+        return;
+    }
+    pending.node = fs_node_of_inode(shown, inode);
+    begin(&pending);
+    result = fs_tree_open(shown->tree, pending.node,
+                          &(struct fs_interrupt){is_given_up, &pending, NULL}, &image);
+    is_open = result == 0;
     if (is_open)
         result = fs_image_check(image);
-    is_awaited = fs_slow_request_end(slow);
+    is_awaited = end(&pending);
     if (is_awaited && result < 0)
-        fail(shown, slow, result);
+        fail(&pending, shown, result);
     if (!is_awaited || result < 0) {
         if (is_open)
             fs_tree_close(shown->tree, image);
@@ -76,33 +186,10 @@ static void answer_open(struct fs_slow_request *slow)
     /* After a change, the kernel drops its cache of this file before the first read. */
     info->keep_cache = !fs_changes_notice(&shown->changes) && server->options->keep_cache;
     info->noflush = 1;
-    result = fuse_reply_open(slow->request, info);
+    result = fuse_reply_open(request, info);
     /* If the reader was interrupted, there will be no release. */
     if (result == -ENOENT)
         close_image(server, image);
-}
-
-void fs_on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
-{
-    struct fs_server *server = fs_server_of(request);
-    struct fs_slow_request slow = {
-        .server = server, .request = request, .inode = inode, .info = *info, .answer = answer_open};
-    const struct fs_view *view;
-    int result = fs_enter(server, inode, &slow.shown);
-
-    if (result == 0 && ((info->flags & O_ACCMODE) != O_RDONLY || (info->flags & O_TRUNC))) {
-        fs_leave(server, slow.shown);
-        result = -EROFS;
-    }
-    if (result < 0) {
-        fuse_reply_err(request, -result);
-        return;
-    }
-    view = fs_inode_node(slow.shown, inode)->view;
-    if (view && view->is_slow)
-        fs_request_workers_add(&server->workers, &slow);
-    else
-        fs_request_workers_answer(&server->workers, &slow);
 }
 
 void fs_on_release(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
@@ -112,47 +199,30 @@ void fs_on_release(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *
     fuse_reply_err(request, 0);
 }
 
-static void answer_read(struct fs_slow_request *slow)
-{
-    struct fs_server *server = slow->server;
-    const struct fs_interrupt interrupt = {.check = fs_slow_request_is_given_up, .user = slow};
-    const struct fs_image *image = image_of(&slow->info);
-    struct fs_shown *shown = shown_of(image);
-    char *data = fs_reply_buffer(slow->size);
-    const ssize_t done = data ? fs_image_read_interruptible(image, (uint64_t)slow->offset,
-                                                            slow->size, &interrupt, data)
-                              : -ENOMEM;
-
-    /* Before the reader can close the file. */
-    fs_changes_notice(&shown->changes);
-    if (!fs_slow_request_end(slow)) {
-        close_image(server, image); /* hold_image() took it */
-    } else if (done < 0) {
-        fail(shown, slow, (int)done);
-    } else {
-        atomic_fetch_add_explicit(&server->activity->n_read_bytes, (uint64_t)done,
-                                  memory_order_relaxed);
-        fuse_reply_buf(slow->request, data, (size_t)done);
-    }
-}
-
 void fs_on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
                 struct fuse_file_info *info)
 {
-    struct fs_server *server = fs_server_of(request);
-    const struct fs_slow_request slow = {.server = server,
-                                         .request = request,
-                                         .inode = inode,
-                                         .size = size,
-                                         .offset = offset,
-                                         .info = *info,
-                                         .answer = answer_read,
-                                         .hold = hold_image};
+    struct pending pending = pending_of(request, inode, info);
+    struct fs_shown *shown = shown_of(pending.image);
+    char *data = fs_reply_buffer(size);
+    ssize_t done = -ENOMEM;
 
-    if (fs_image_is_slow(image_of(info)))
-        fs_request_workers_add(&server->workers, &slow);
-    else
-        fs_request_workers_answer(&server->workers, &slow);
+    begin(&pending);
+    if (data)
+        done =
+            fs_image_read_interruptible(pending.image, (uint64_t)offset, size,
+                                        &(struct fs_interrupt){is_given_up, &pending, NULL}, data);
+    /* Before the reader can close the file. */
+    fs_changes_notice(&shown->changes);
+    if (!end(&pending))
+        return;
+    if (done < 0) {
+        fail(&pending, shown, (int)done);
+    } else {
+        atomic_fetch_add_explicit(&pending.server->activity->n_read_bytes, (uint64_t)done,
+                                  memory_order_relaxed);
+        fuse_reply_buf(request, data, (size_t)done);
+    }
 }
 
 /* Returns 0, -ENOTTY if the file is not a part of a model file, or a negative errno. */
@@ -183,40 +253,32 @@ static int locate(const struct fs_image *image, struct gguf_source_location *loc
     return 0;
 }
 
-static void answer_locate(struct fs_slow_request *slow)
-{
-    const struct fs_image *image = image_of(&slow->info);
-    struct fs_shown *shown = shown_of(image);
-    struct gguf_source_location location;
-    const int result = locate(image, &location);
-
-    fs_changes_notice(&shown->changes);
-    if (!fs_slow_request_end(slow))
-        close_image(slow->server, image); /* hold_image() took it */
-    else if (result == -ENOTTY)
-        fuse_reply_err(slow->request, ENOTTY);
-    else if (result < 0)
-        fail(shown, slow, result);
-    else
-        fuse_reply_ioctl(slow->request, 0, &location, sizeof location);
-}
-
 void fs_on_ioctl(fuse_req_t request, fuse_ino_t inode, unsigned command, void *argument,
                  struct fuse_file_info *info, unsigned flags, const void *in, size_t in_size,
                  size_t out_size)
 {
-    struct fs_server *server = fs_server_of(request);
-    const struct fs_slow_request slow = {.server = server,
-                                         .request = request,
-                                         .inode = inode,
-                                         .info = *info,
-                                         .answer = answer_locate,
-                                         .hold = hold_image};
+    struct gguf_source_location location;
+    struct pending pending;
+    struct fs_shown *shown;
+    int result;
 
     (void)argument, (void)in, (void)in_size;
-    if (command == GGUF_GET_SOURCE_LOCATION && !(flags & FUSE_IOCTL_DIR) &&
-        out_size == sizeof(struct gguf_source_location))
-        fs_request_workers_answer(&server->workers, &slow);
-    else
+    if (command != GGUF_GET_SOURCE_LOCATION || (flags & FUSE_IOCTL_DIR) ||
+        out_size != sizeof location) {
         fuse_reply_err(request, ENOTTY);
+        return;
+    }
+    pending = pending_of(request, inode, info);
+    shown = shown_of(pending.image);
+    begin(&pending);
+    result = locate(pending.image, &location);
+    fs_changes_notice(&shown->changes);
+    if (!end(&pending))
+        return;
+    if (result == -ENOTTY)
+        fuse_reply_err(request, ENOTTY);
+    else if (result < 0)
+        fail(&pending, shown, result);
+    else
+        fuse_reply_ioctl(request, 0, &location, sizeof location);
 }

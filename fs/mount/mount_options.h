@@ -14,13 +14,12 @@ enum fs_log_kind {
 
 struct fs_mount_options {
     bool foreground;
-    bool single_threaded;
     bool sandbox;
     bool nonempty;
     bool direct_io;
-    bool keep_cache;      /* the kernel may keep file contents from one open to the next */
-    unsigned max_read;    /* bytes; 0: the kernel's default */
-    unsigned max_threads; /* threads of libfuse that answer slow requests */
+    bool keep_cache;       /* the kernel may keep file contents from one open to the next */
+    unsigned max_read;     /* bytes; 0: the kernel's default */
+    unsigned kept_threads; /* threads that stay when they have nothing to answer */
     uid_t uid;
     gid_t gid;
     mode_t umask;

@@ -186,8 +186,6 @@ int fs_session_load(struct fs_session *session)
     int status;
 
     server->session = session->fuse;
-    fs_request_workers_begin(&server->workers, session->fuse,
-                             options->single_threaded ? UINT_MAX : options->max_threads);
     if (session->mount->models)
         return make_set(session);
     status = session->mount->load(session->mount->argument, &tree);
@@ -203,15 +201,19 @@ int fs_session_load(struct fs_session *session)
     return status;
 }
 
-static int loop_with_threads(struct fuse_session *session, const struct fs_mount_options *options)
+static int loop(struct fuse_session *session, const struct fs_mount_options *options)
 {
     struct fuse_loop_config *config = fuse_loop_cfg_create();
     int result;
 
     if (!config)
         return -ENOMEM;
-    /* One more takes requests while the others answer slow ones. */
-    fuse_loop_cfg_set_max_threads(config, options->max_threads + 1);
+    /*
+     * No limit: a request that computes for minutes, or that waits for a disk, keeps no other
+     * request waiting. One more thread takes requests while the others answer.
+     */
+    fuse_loop_cfg_set_max_threads(config, INT_MAX);
+    fuse_loop_cfg_set_idle_threads(config, options->kept_threads + 1);
     result = fuse_session_loop_mt(session, config);
     fuse_loop_cfg_destroy(config);
     return result;
@@ -228,18 +230,12 @@ int fs_session_begin(struct fs_session *session, int fuse_descriptor)
 /* Being unmounted or ended by a signal is not a failure. */
 int fs_session_run(struct fs_session *session)
 {
-    const struct fs_mount_options *options = session->mount->options;
     int result;
 
     if (fuse_set_signal_handlers(session->fuse) != 0)
         return EX_OSERR;
     sigprocmask(SIG_SETMASK, &session->signals, NULL);
-    if (options->single_threaded)
-        result = fuse_session_loop(session->fuse);
-    else
-        result = loop_with_threads(session->fuse, options);
-    fuse_session_exit(session->fuse); /* libfuse has forgotten it; slow requests are given up */
-    fs_request_workers_end(&session->server.workers);
+    result = loop(session->fuse, session->mount->options);
     fuse_remove_signal_handlers(session->fuse);
     if (session->server.set)
         fs_model_set_free(session->server.set);

@@ -6,8 +6,9 @@
 #include "fs/mount/changes.h"
 #include "fs/mount/mount_options.h"
 #include "fs/mount/read_failures.h"
-#include "fs/mount/request_workers.h"
 #include "fs/models/model_set.h"
+
+#include <fuse_lowlevel.h>
 
 #include <stdbool.h>
 
@@ -30,7 +31,6 @@ struct fs_server {
     const struct fs_mount_options *options;
     struct fs_activity *activity;
     _Atomic uint64_t n_failures; /* of reads */
-    struct fs_request_workers workers;
 };
 
 /*

@@ -67,9 +67,6 @@ struct fs_view {
     uint32_t element_type;
     unsigned part; /* of facts->parts */
 
-    /* Opening the file can take minutes, because `build` computes its contents. */
-    bool is_slow;
-
     /* The file has a line in SHA256SUMS. It must have a `build`. */
     bool is_summed;
 

@@ -141,7 +141,7 @@ static const struct fs_view views[] = {
     {FS_TENSOR_FOLDER "/raw", has_known_type, .build = build_raw, .size = size_of_raw,
      .is_summed = true},
     {FS_TENSOR_FOLDER "/stats.json", has_decoder, .build = fs_stats_json_build,
-     .size = fs_stats_json_size, .is_slow = true},
+     .size = fs_stats_json_size},
     {"layers/<layer>/<rest>", has_layer, .target = "../../tensors/<tensor>"},
     {"tensors/<gguf_name>", has_gguf_name, .target = "<tensor>"},
 
