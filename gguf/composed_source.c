@@ -356,7 +356,7 @@ int gguf_compose_end(struct gguf_composition *made, struct gguf_model **model)
     else
         free(composed);
     if (result == 0)
-        result = gguf_validate_names(made->model, report);
+        result = gguf_validate_names(made->model, true, report);
     if (result == 0) {
         *model = made->model;
         made->model = NULL;

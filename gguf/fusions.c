@@ -43,7 +43,7 @@ static const struct fusion {
                           3},
 };
 
-const char *gguf_fusion_name(enum gguf_fusion_id id)
+const char *gguf_fusion_name(size_t id)
 {
     return fusions[id].kind;
 }

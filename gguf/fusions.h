@@ -16,8 +16,8 @@ enum gguf_fusion_id {
     GGUF_N_FUSIONS
 };
 
-/* Return the name of a kind of --fuse. */
-const char *gguf_fusion_name(enum gguf_fusion_id id);
+/* Return the name of a kind of --fuse, a gguf_fusion_id, or NULL after the last. */
+const char *gguf_fusion_name(size_t id);
 
 enum gguf_fuse_mode {
     GGUF_FUSE_ALL,   /* parts that lack others, or differ from them, are an error */

@@ -1,4 +1,5 @@
 /* The keys that follow from the tensors of an edited model. */
+#include "gguf/support/keyed_hash.h"
 #include "gguf/surgery_parts.h"
 
 #include <errno.h>
@@ -14,7 +15,8 @@
 struct block {
     const struct gguf_model *model;
     uint32_t number;
-    bool has_tensors, has_experts, has_nextn;
+    uint64_t names; /* a sum, equal for blocks with the same names of tensors; 0: it has none */
+    bool has_experts, has_nextn;
 };
 
 uint32_t gguf_count_blocks(const struct gguf_model *model)
@@ -29,6 +31,12 @@ uint32_t gguf_count_blocks(const struct gguf_model *model)
             n_blocks = block + 1;
     }
     return n_blocks;
+}
+
+/* Return what a tensor adds to the sum of its block; `rest` is its name in the block. */
+static uint64_t sum_of(struct gguf_string rest)
+{
+    return gguf_hash(&(struct gguf_hash_key){{0}}, rest.data, rest.length_bytes);
 }
 
 /* Write the full name of a key of the architecture. */
@@ -83,13 +91,13 @@ static bool find_blocks(struct gguf_composition *made, struct block *blocks, uin
                               MAX_BLOCKS);
             return false;
         }
-        if (!block->has_tensors && origin) {
+        if (block->names == 0 && origin) {
             old = gguf_block_of(gguf_name_of(origin->tensor), &old_rest);
             block->model = origin->model;
             block->number = old == GGUF_NO_BLOCK ? number : old;
             is_changed |= origin->model != made->base || old != number;
         }
-        block->has_tensors = true;
+        block->names += sum_of(rest);
         block->has_experts |=
             gguf_string_contains(rest, "ffn_gate_inp") || gguf_string_contains(rest, "_exps");
         block->has_nextn |= gguf_string_contains(rest, "nextn.");
@@ -103,13 +111,50 @@ static bool find_blocks(struct gguf_composition *made, struct block *blocks, uin
 static void warn_of_gaps(const struct gguf_composition *made, const struct block *blocks,
                          uint32_t n_blocks)
 {
-    for (uint32_t i = 1; i < n_blocks && blocks[0].has_tensors; i++) {
-        if (!blocks[i].has_tensors)
+    for (uint32_t i = 1; i < n_blocks && blocks[0].names != 0; i++) {
+        if (blocks[i].names == 0)
             gguf_warning(made->report, GGUF_RULE_COMPOSITION, GGUF_NO_PLACE,
                          "block %" PRIu32 " has no tensors, the last block is %" PRIu32
                          "; --layers leaves out a block and renumbers the others",
                          i, n_blocks - 1);
     }
+}
+
+/*
+ * Warn if a block has not the names of a block of the base, unless all blocks have others. Layers
+ * at the end that predict further tokens are of their own kind.
+ */
+static void warn_of_names(struct gguf_composition *made, const struct block *blocks,
+                          uint32_t n_blocks)
+{
+    uint64_t *sums = calloc(MAX_BLOCKS, sizeof *sums);
+    uint32_t first = 0, n_others = 0;
+
+    if (!sums)
+        made->result = -ENOMEM;
+    for (uint64_t i = 0; sums && i < made->base->n_tensors; i++) {
+        struct gguf_string rest;
+        const uint32_t block = gguf_block_of(gguf_name_of(&made->base->tensors[i]), &rest);
+
+        if (block < MAX_BLOCKS)
+            sums[block] += sum_of(rest);
+    }
+    while (n_blocks > 0 && blocks[n_blocks - 1].has_nextn)
+        n_blocks--;
+    for (uint32_t i = n_blocks; sums && i-- > 0;) {
+        uint32_t same = 0;
+
+        while (same < MAX_BLOCKS && sums[same] != blocks[i].names)
+            same++;
+        first = same == MAX_BLOCKS ? i : first;
+        n_others += same == MAX_BLOCKS;
+    }
+    if (n_others > 0 && n_others < n_blocks)
+        gguf_warning(made->report, GGUF_RULE_COMPOSITION, GGUF_NO_PLACE,
+                     "%" PRIu32 " of %" PRIu32 " blocks, the first is block %" PRIu32
+                     ", have other tensors than every block of the base",
+                     n_others, n_blocks, first);
+    free(sums);
 }
 
 /* ---- values per block ---- */
@@ -320,6 +365,8 @@ void gguf_set_following_keys(struct gguf_composition *made, uint64_t n_experts)
         follow_blocks(made, blocks, n_blocks);
     if (made->result == 0)
         follow_nextn(made, blocks, n_blocks);
+    if (made->result == 0)
+        warn_of_names(made, blocks, n_blocks);
     if (made->result == 0 && n_experts > 0)
         follow_experts(made, n_experts);
     if (made->result == 0)

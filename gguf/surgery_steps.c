@@ -10,13 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Blocks of the base that a block of another model is compared with. */
-enum { MAX_COMPARED_BLOCKS = 512 };
-
 /*
  * Read a number or a range "0-9" of a list, whose numbers are below `limit`, and move *list to the
- * next; it is NULL after the last. `what` names a number in errors: "block". Returns false after
- * an error.
+ * next; it is NULL after the last. `what` is the option without its dashes. Returns false after an
+ * error.
  */
 static bool read_range(struct gguf_work *work, const char **list, const char *what, uint64_t limit,
                        uint64_t range[2])
@@ -31,14 +28,14 @@ static bool read_range(struct gguf_work *work, const char **list, const char *wh
     }
     end += strspn(end, " ");
     if (!is_right || range[0] > range[1] || !strchr(",\r\n", *end)) {
-        gguf_compose_fail(&work->made, GGUF_NO_PLACE, "%s is not a list of %ss like 0-9,12",
-                          gguf_quote((struct gguf_string){*list, strcspn(*list, "\r\n")}).text,
-                          what);
+        gguf_compose_fail(&work->made, GGUF_NO_PLACE,
+                          "--%s: %s is not a list of numbers like 0-9,12", what,
+                          gguf_quote((struct gguf_string){*list, strcspn(*list, "\r\n")}).text);
         return false;
     }
     if (range[1] >= limit)
         gguf_compose_fail(&work->made, GGUF_NO_PLACE,
-                          "there is no %s %" PRIu64 ", the model has %" PRIu64
+                          "--%s: there is no %" PRIu64 ", the model has %" PRIu64
                           " of them, from 0 on",
                           what, range[1], limit);
     *list = *end == ',' ? end + 1 + strspn(end + 1, " ") : NULL;
@@ -46,40 +43,6 @@ static bool read_range(struct gguf_work *work, const char **list, const char *wh
 }
 
 /* ---- layers ---- */
-
-/* Return a sum that is equal for blocks with the same names of tensors; 0: it has none. */
-static uint64_t sum_names(const struct gguf_model *model, uint64_t block)
-{
-    uint64_t sum = 0;
-
-    for (uint64_t i = 0; i < model->n_tensors; i++) {
-        uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
-        struct gguf_string rest;
-
-        if (gguf_block_of(gguf_name_of(&model->tensors[i]), &rest) != block)
-            continue;
-        for (uint64_t j = 0; j < rest.length_bytes; j++)
-            hash = (hash ^ (uint8_t)rest.data[j]) * 0x100000001b3;
-        sum += hash;
-    }
-    return sum;
-}
-
-/* Warn of a block of another model that has other tensors than every block of the base. */
-static void compare_block(struct gguf_work *work, const struct gguf_model *model, uint64_t block)
-{
-    const uint32_t n_blocks = gguf_count_blocks(work->made.base);
-    const uint64_t sum = sum_names(model, block);
-
-    for (uint32_t i = 0; i < n_blocks && i < MAX_COMPARED_BLOCKS; i++) {
-        if (sum_names(work->made.base, i) == sum)
-            return;
-    }
-    gguf_warning(work->made.report, GGUF_RULE_COMPOSITION, GGUF_NO_PLACE,
-                 "block %" PRIu32 " is block %" PRIu64
-                 " of another model and has other tensors than every block of the base",
-                 work->n_blocks, block);
-}
 
 /* Insert the tensors of a block of `model` behind the blocks so far. */
 static void insert_block(struct gguf_work *work, const struct gguf_model *model, uint64_t block)
@@ -97,8 +60,6 @@ static void insert_block(struct gguf_work *work, const struct gguf_model *model,
         gguf_insert_item(&work->made, work->after_them++,
                          gguf_whole_item(&work->made, model, tensor, name));
     }
-    if (model != work->made.base)
-        compare_block(work, model, block);
     work->n_blocks++;
     if (work->after_them == start)
         gguf_compose_fail(&work->made, GGUF_NO_PLACE,
@@ -135,7 +96,7 @@ void gguf_do_layers(struct gguf_work *work, const struct gguf_step *step)
     if (work->n_blocks == 0)
         remove_blocks(work);
     for (const char *list = step->text;
-         list && read_range(work, &list, "block", gguf_count_blocks(from), range);) {
+         list && read_range(work, &list, "layers", gguf_count_blocks(from), range);) {
         for (; range[0] <= range[1] && work->made.result == 0; range[0]++)
             insert_block(work, from, range[0]);
     }
@@ -179,7 +140,7 @@ static void select_experts(struct gguf_work *work, struct gguf_item *item, const
         gguf_compose_fail(&work->made, gguf_place_of(item),
                           "its last dimension is %" PRIu64 ", not the %" PRIu64 " experts",
                           item->like.ne[axis], n_experts);
-    while (list && read_range(work, &list, "expert", n_experts, range))
+    while (list && read_range(work, &list, "experts", n_experts, range))
         gguf_append_rows(&work->made, &made, item, axis, 0, range[0], range[1] - range[0] + 1);
     if (work->n_experts > 0 && made.like.ne[axis] != work->n_experts)
         gguf_compose_fail(&work->made, gguf_place_of(item),
@@ -416,6 +377,8 @@ void gguf_do_unfuse(struct gguf_work *work, const struct gguf_step *step)
 void gguf_do_small_first(struct gguf_work *work, const struct gguf_step *step)
 {
     const size_t n_items = work->made.n_items;
+    struct gguf_item *items = work->made.items, *large;
+    size_t n_small = 0, n_large = 0;
     char *end;
     const uint64_t limit = strtoull(step->text, &end, 10);
 
@@ -423,13 +386,18 @@ void gguf_do_small_first(struct gguf_work *work, const struct gguf_step *step)
         gguf_compose_fail(&work->made, GGUF_NO_PLACE, "--small-first: %s is no number of bytes",
                           gguf_quote(gguf_string_of(step->text)).text);
     for (size_t i = 0; work->made.result == 0 && i < n_items; i++)
-        work->made.result = gguf_validate_size(&work->made.items[i].like, work->made.report);
-    for (int is_large = 0; is_large < 2; is_large++) {
-        for (size_t i = 0; i < n_items; i++) {
-            if ((work->made.items[i].like.size_bytes >= limit) == is_large)
-                gguf_insert_item(&work->made, work->made.n_items, work->made.items[i]);
-        }
+        work->made.result = gguf_validate_size(&items[i].like, work->made.report);
+    large = work->made.result == 0 ? malloc((n_items + 1) * sizeof *large) : NULL;
+    if (work->made.result == 0 && !large)
+        work->made.result = -ENOMEM;
+    for (size_t i = 0; large && i < n_items; i++) {
+        if (items[i].like.size_bytes < limit)
+            items[n_small++] = items[i];
+        else
+            large[n_large++] = items[i];
     }
-    for (size_t i = 0; i < n_items; i++)
-        work->made.items[i].is_dropped = true;
+    if (large)
+        memcpy(items + n_small, large, n_large * sizeof *large);
+    work->made.is_changed = true;
+    free(large);
 }

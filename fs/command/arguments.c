@@ -134,7 +134,7 @@ static int assign_model_and_paths(struct fs_options *options, const char **argum
     if (is_at_end)
         first = n - 1;
     /* If neither is a file, the error names the one that looks like a model. */
-    if (!is_file(arguments[first]) &&
+    if (!is_file(arguments[first]) && !has_files(arguments[first]) &&
         (is_file(arguments[n - 1 - first]) || (gguf_has_model_ending(arguments[n - 1 - first]) &&
                                                !gguf_has_model_ending(arguments[first]))))
         first = n - 1 - first;

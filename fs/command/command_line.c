@@ -5,6 +5,7 @@
 #include "fs/command/options.h"
 #include "fs/command/terminal.h"
 #include "gguf/ambiguous_types.h"
+#include "gguf/fusions.h"
 #include "gguf/legacy/families.h"
 #include "gguf/support/keyed_hash.h"
 
@@ -183,8 +184,9 @@ static const struct gguf_option rows[] = {
     {"--add", "FILE:PATTERN", "take tensors of another model; =TO renames them", CALL(fs_take_edit), FOR(MODELS)},
     {"--rename", "FROM=TO", "rename tensors", CALL(fs_take_edit), FOR(MODELS)},
     {"--fuse", "KIND", "join tensors: gate_up_exps, qkv or ffn_gate_up", CALL(fs_take_edit),
-     FOR(MODELS)},
-    {"--unfuse", "KIND", "divide joined tensors", CALL(fs_take_edit), FOR(MODELS)},
+     .choice_at = gguf_fusion_name, FOR(MODELS)},
+    {"--unfuse", "KIND", "divide joined tensors", CALL(fs_take_edit),
+     .choice_at = gguf_fusion_name, FOR(MODELS)},
     {"--shards", "N", "add split/: the model in N files, of a SIZE, or one per tensor",
      CALL(fs_take_shards), FOR(TREES)},
     {"--small-first", "SIZE", "tensors below SIZE are in the first shard",

@@ -3,11 +3,13 @@
 #include "fs/command/command_line.h"
 #include "fs/command/options.h"
 #include "fs/command/terminal.h"
+#include "gguf/stores/stores.h"
 #include "gguf/support/shard_names.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Larger than any metadata that a program would read back. */
 #define MAX_FILE_BYTES ((size_t)1 << 30)
@@ -116,11 +118,8 @@ int fs_take_edit(void *target, const struct gguf_option_use *use)
 
 bool fs_is_list(const char *word)
 {
-    const char *comma = strrchr(word, ','), *part = comma ? comma + 1 : word;
-    const char *colon = strrchr(part, ':');
-
-    part = colon ? colon + 1 : part;
-    return *part != '\0' && part[strspn(part, "0123456789- ")] == '\0';
+    return *word != '-' && access(word, F_OK) < 0 && !gguf_has_model_ending(word) &&
+           !gguf_store_is_name(word);
 }
 
 /* With --info, it has no value. */

@@ -18,5 +18,5 @@ int fs_take_edit(void *options, const struct gguf_option_use *use);
 int fs_take_layers(void *options, const struct gguf_option_use *use);
 int fs_take_shards(void *options, const struct gguf_option_use *use);
 
-/* Return true for a list of layers, "0-9,other.gguf:3". */
+/* Return true unless the word is an option or a model: a list of layers, right or not. */
 bool fs_is_list(const char *word);

@@ -210,8 +210,11 @@ static void forget_places(struct fs_model_set *set)
         free(set->seen[--set->n_seen].path);
 }
 
-/* Return true if no model can have been added since the models were listed. */
-static bool is_list_up_to_date(struct fs_model_set *set)
+/*
+ * Return true if no model can have been added since the models were listed; of one place, if it is
+ * as it was.
+ */
+static bool is_list_up_to_date(struct fs_model_set *set, const char *place)
 {
     bool is_same = true;
 
@@ -220,6 +223,8 @@ static bool is_list_up_to_date(struct fs_model_set *set)
         const struct fs_place_seen *seen = &set->seen[i];
         struct gguf_file_status now = {0};
 
+        if (place && seen->path && strcmp(seen->path, place) != 0)
+            continue;
         is_same =
             seen->path && seen->status.status_changed.tv_sec + SETTLED_SECONDS < set->listed.tv_sec;
         if (is_same)
@@ -343,6 +348,7 @@ static bool is_up_to_date(struct fs_model_set *set, struct fs_entry *entry)
     const struct gguf_store_access *access = set->calls.access;
     const uint32_t id = entry->id;
     char *path = entry->model.path ? strdup(entry->model.path) : NULL;
+    char *place = entry->model.place ? strdup(entry->model.place) : NULL;
     struct gguf_file_status now = {0};
     struct fs_opened *unused = NULL;
     int result = 0;
@@ -350,7 +356,10 @@ static bool is_up_to_date(struct fs_model_set *set, struct fs_entry *entry)
     pthread_mutex_unlock(&set->lock);
     if (path)
         result = access->status(access->argument, path, &now);
+    if (place && !is_list_up_to_date(set, place))
+        result = -ESTALE;
     free(path);
+    free(place);
     pthread_mutex_lock(&set->lock);
     entry = fs_set_get_entry(set, id);
     if (!entry)
@@ -382,7 +391,7 @@ int fs_model_set_find(struct fs_model_set *set, uint32_t folder, const char *nam
             const bool is_missing = !found;
 
             pthread_mutex_unlock(&set->lock);
-            result = is_missing && is_list_up_to_date(set) ? 0 : fs_model_set_refresh(set);
+            result = is_missing && is_list_up_to_date(set, NULL) ? 0 : fs_model_set_refresh(set);
             pthread_mutex_lock(&set->lock);
             found = fs_set_find_path(set, path);
         }

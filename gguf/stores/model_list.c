@@ -215,6 +215,7 @@ void gguf_listed_model_free(struct gguf_listed_model *model)
     free(model->shards);
     free(model->name);
     free(model->path);
+    free(model->place);
     free(model->error);
     *model = (struct gguf_listed_model){0};
 }

@@ -60,8 +60,9 @@ struct gguf_listed_file {
 
 /* A model. All texts are owned. */
 struct gguf_listed_model {
-    char *name; /* of its directory, with '/' after each folder: "llama3.2/1b" */
-    char *path; /* of its file or its first shard; NULL if there is none */
+    char *name;  /* of its directory, with '/' after each folder: "llama3.2/1b" */
+    char *path;  /* of its file or its first shard; NULL if there is none */
+    char *place; /* the manifest or folder of a store that names it; NULL: none */
     /* All shards in order, if their names do not say which they are; NULL: their names do. */
     char **shards;
     size_t n_shards;

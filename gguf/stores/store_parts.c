@@ -81,7 +81,11 @@ const char *gguf_store_string(const cJSON *object, const char *name)
 struct gguf_listed_model *gguf_store_begin(struct gguf_store_search *search,
                                            const struct gguf_listed_model *entry)
 {
-    return gguf_model_list_add(search->found, strdup(entry->name), NULL);
+    struct gguf_listed_model *model = gguf_model_list_add(search->found, strdup(entry->name), NULL);
+
+    if (model && entry->path)
+        model->place = strdup(entry->path);
+    return model;
 }
 
 void gguf_store_add_extra(struct gguf_store_search *search, struct gguf_listed_model *model,

@@ -247,8 +247,8 @@ int gguf_take_part(enum gguf_file_part part, struct gguf_model **model, struct g
         result = gguf_error(report, GGUF_RULE_FUSED, -EINVAL, GGUF_NO_PLACE, "it cannot be run: %s",
                             made.refusal);
     else if (part == GGUF_PROJECTOR_PART && !*wanted)
-        result = gguf_error(report, GGUF_RULE_FUSED, -EINVAL, GGUF_NO_PLACE,
-                            "it has no projector that part=mmproj could show");
+        result = gguf_error(report, GGUF_RULE_COMPOSITION, -EINVAL, GGUF_NO_PLACE,
+                            "-o part=mmproj: the model has no projector");
     else if (*wanted) {
         (*wanted)->owned = *model;
         *model = *wanted;

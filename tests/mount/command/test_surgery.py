@@ -189,15 +189,20 @@ class TestLayers(SurgeryTestCase):
         _, said = self.edit("--layers", "0,b.gguf:1-2")
         self.assertNotIn("other tensors", said)
         _, said = self.edit("--layers", "0,c.gguf:1-2")
-        self.assertEqual(1, said.count("has other tensors than every block of the base"))
-        self.assertIn("block 1 is block 1 of another model", said)
+        self.assertEqual(1, said.count("have other tensors than every block of the base"))
+        self.assertIn("1 of 3 blocks, the first is block 1", said)
+        _, said = self.edit("--drop", "blk.2.attn_k.bias")
+        self.assertIn("1 of 3 blocks, the first is block 2", said)
+        _, said = self.edit("--drop", "blk.*.attn_k.bias")
+        self.assertNotIn("other tensors", said)
 
     def test_errors(self):
         self.make("a.gguf")
-        self.refuse("there is no block 3", "--layers", "0-3")
+        self.refuse("--layers: there is no 3", "--layers", "0-3")
         self.refuse('"2-1" is not a list', "--layers", "2-1")
         self.refuse("No such file", "--layers", "0,missing.gguf:1")
         self.refuse("needs a value", "--layers", "--drop", "x")
+        self.refuse('--layers: "x" is not a list of numbers', "--layers", "x")
         GgufFile().key(b"general.architecture", STRING, b"other").tensor(b"blk.0.x", [1], F32, bytes(4)).write(
             self.path("b.gguf"))
         self.refuse('its architecture is "other"', "--layers", "0,b.gguf:0")
@@ -230,7 +235,7 @@ class TestExperts(SurgeryTestCase):
 
     def test_errors(self):
         self.make("a.gguf", keys=[(b"made.expert_group_count", UINT32, 2)])
-        self.refuse("there is no expert 4", "--experts", "0,4")
+        self.refuse("--experts: there is no 4", "--experts", "0,4")
         self.write("experts", b"0: 1-3\n1: 2\n2: 1-3\n")
         self.refuse("all must keep the same number", "--experts", "@experts")
         self.write("experts", b"0: 1-3\n2: 1-3\n")
@@ -262,7 +267,7 @@ class TestNames(SurgeryTestCase):
         self.refuse("no tensor has a name like", "--add", "b.gguf:nothing*")
         self.refuse("no tensor has a name like", "--rename", "nothing=x")
         self.refuse("its shape is 8,3,1,1, in the other model 4,1,1,1", "--add", "c.gguf:token_embd.weight")
-        self.refuse("duplicate name", "--rename", "output_norm.weight=token_embd.weight")
+        self.refuse("two tensors would have this name", "--rename", "output_norm.weight=token_embd.weight")
         GgufFile().tensor(64 * b"y", [4], F32, bytes(16)).write(self.path("d.gguf"))
         self.refuse("the name has 64 bytes", "--add", "d.gguf:y*")
         self.refuse("the name has 64 bytes", "--rename", "output_norm.weight=" + 64 * "x")
@@ -309,7 +314,7 @@ class TestFuse(SurgeryTestCase):
 
     def test_errors(self):
         self.make("a.gguf", heads=3)
-        self.refuse("is no kind of fused tensors", "--fuse", "everything")
+        self.refuse("needs one of: gate_up_exps, qkv, ffn_gate_up", "--fuse", "everything")
         self.refuse("the model has no such tensors", "--fuse", "ffn_gate_up")
         self.refuse("the model has no blk.1.attn_v.weight", "--fuse", "qkv", "--drop", "blk.1.attn_v.weight")
         GgufFile().tensor(b"x", [WIDTH, 4], F16, bytes(WIDTH * 8)).write(self.path("b.gguf"))

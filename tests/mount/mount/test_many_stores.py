@@ -67,6 +67,11 @@ class TestStores(StoreMountCase):
         self.assertRegex(self.read("broken/latest/error.txt"), b"^broken/latest: .*not JSON")
         self.put_image("new/latest", model=text)
         self.assertEqual(text, self.read("new/latest/model.gguf"))
+        # A blob stays when its model is removed, and a tag can become that of another blob.
+        self.put_image("new/latest", model=eye)
+        self.assertEqual(eye, self.read("new/latest/model.gguf"))
+        os.unlink(os.path.join(self.store, "manifests/registry.ollama.ai/library/new/latest"))
+        self.assertFalse(os.path.exists(os.path.join(self.mountpoint, "new/latest/model.gguf")))
 
     def test_links_for_llama_server(self):
         text, eye = model(b"text"), model(b"eye")
