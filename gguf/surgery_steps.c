@@ -376,28 +376,25 @@ void gguf_do_unfuse(struct gguf_work *work, const struct gguf_step *step)
 
 void gguf_do_small_first(struct gguf_work *work, const struct gguf_step *step)
 {
-    const size_t n_items = work->made.n_items;
-    struct gguf_item *items = work->made.items, *large;
-    size_t n_small = 0, n_large = 0;
+    struct gguf_composition *made = &work->made;
+    struct gguf_item *items = made->items;
+    const size_t n_items = made->n_items;
     char *end;
     const uint64_t limit = strtoull(step->text, &end, 10);
 
     if (!isdigit((unsigned char)*step->text) || *end != '\0')
-        gguf_compose_fail(&work->made, GGUF_NO_PLACE, "--small-first: %s is no number of bytes",
+        gguf_compose_fail(made, GGUF_NO_PLACE, "--small-first: %s is no number of bytes",
                           gguf_quote(gguf_string_of(step->text)).text);
-    for (size_t i = 0; work->made.result == 0 && i < n_items; i++)
-        work->made.result = gguf_validate_size(&items[i].like, work->made.report);
-    large = work->made.result == 0 ? malloc((n_items + 1) * sizeof *large) : NULL;
-    if (work->made.result == 0 && !large)
-        work->made.result = -ENOMEM;
-    for (size_t i = 0; large && i < n_items; i++) {
-        if (items[i].like.size_bytes < limit)
-            items[n_small++] = items[i];
-        else
-            large[n_large++] = items[i];
+    for (size_t i = 0; made->result == 0 && i < n_items; i++)
+        made->result = gguf_validate_size(&items[i].like, made->report);
+    made->items = NULL;
+    made->n_items = made->items_room = 0;
+    for (int is_large = 0; is_large < 2; is_large++) {
+        for (size_t i = 0; i < n_items; i++) {
+            if ((items[i].like.size_bytes >= limit) == is_large)
+                gguf_insert_item(made, made->n_items, items[i]);
+        }
     }
-    if (large)
-        memcpy(items + n_small, large, n_large * sizeof *large);
-    work->made.is_changed = true;
-    free(large);
+    made->is_changed = true;
+    free(items);
 }

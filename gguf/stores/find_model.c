@@ -9,9 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Models that the message names. */
-enum { NAMES_SHOWN = 8 };
-
 bool gguf_folder_has(const struct gguf_folder *folder, const char *pattern)
 {
     bool is_there = false;
@@ -51,18 +48,17 @@ static int find_in_folder(const char *folder, bool partial, struct gguf_listed_m
     struct gguf_model_list list = {0};
     struct gguf_listed_model *found = NULL;
     size_t n_models = 0, n_others = 0;
-    char names[GGUF_LIST_REASON_BYTES - 50] = "";
-    int result = gguf_list_folder(&gguf_direct_access, folder, GGUF_FLAT, &list, reason);
+    char names[GGUF_LIST_REASON_BYTES / 3] = "";
+    int result = gguf_list_folder(&gguf_direct_access, folder, GGUF_FOLDER, &list, reason);
 
     for (size_t i = 0; i < list.n_models && result == 0; i++) {
-        const char *name = gguf_base_name(list.models[i].path);
-        const size_t length = strlen(names);
-        const bool is_projector = strcasestr(name, "mmproj") != NULL;
+        const char *name = list.models[i].path + strlen(folder);
+        const bool is_projector = strcasestr(gguf_base_name(name), "mmproj");
 
         if (list.models[i].is_partial && !partial)
             continue;
-        if (n_models++ < NAMES_SHOWN)
-            snprintf(names + length, sizeof names - length, "%s%s", length > 0 ? ", " : " ", name);
+        n_models++;
+        gguf_append_name(names, sizeof names, name + strspn(name, "/"), "");
         n_others += !is_projector;
         found = is_projector && n_others > 0 ? found : &list.models[i];
     }
@@ -70,8 +66,8 @@ static int find_in_folder(const char *folder, bool partial, struct gguf_listed_m
         result =
             gguf_set_reason(reason, -EISDIR, "%s", gguf_recognize(&gguf_direct_access, folder));
     else if (result == 0 && n_models > 1 && n_others != 1)
-        result = gguf_set_reason(reason, -EISDIR, "has %zu models; name one of:%s%s", n_models,
-                                 names, n_models > NAMES_SHOWN ? ", ..." : "");
+        result =
+            gguf_set_reason(reason, -EISDIR, "has %zu models; name one of: %s", n_models, names);
     else if (result == 0 && found->error)
         result = gguf_set_reason(reason, -EINVAL, "%s", found->error);
     if (result == 0) {

@@ -346,13 +346,7 @@ static bool visit(void *user, const struct gguf_thing *thing)
         attach_projectors(listing, thing);
     else if (!thing->entry->is_folder && name_bytes(thing->entry->name) > 0)
         add_file(listing, thing->path, thing->below, thing->entry, thing->folder);
-    return thing->entry && thing->entry->is_folder && listing->kind != GGUF_FLAT;
-}
-
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(((const struct gguf_listed_model *)a)->name,
-                  ((const struct gguf_listed_model *)b)->name);
+    return thing->entry && thing->entry->is_folder;
 }
 
 int gguf_list_folder(const struct gguf_store_access *access, const char *root,
@@ -366,7 +360,8 @@ int gguf_list_folder(const struct gguf_store_access *access, const char *root,
     reason[0] = '\0';
     gguf_model_list_free(&listing.projectors);
     if (list->n_models > first)
-        qsort(list->models + first, list->n_models - first, sizeof *list->models, compare_names);
+        qsort(list->models + first, list->n_models - first, sizeof *list->models,
+              gguf_compare_names);
     if (result == 0 && kind != GGUF_REPOSITORY)
         result = gguf_name_directories(list, first);
     if (result == -E2BIG) {

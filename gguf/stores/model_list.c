@@ -16,10 +16,9 @@
 
 /* ---- folders ---- */
 
-static int compare(const void *a, const void *b)
+int gguf_compare_names(const void *a, const void *b)
 {
-    return strcmp(((const struct gguf_folder_entry *)a)->name,
-                  ((const struct gguf_folder_entry *)b)->name);
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* Fill in what the system knows of an entry. */
@@ -88,7 +87,7 @@ int gguf_folder_read(int descriptor, const struct gguf_store_access *access, con
             folder->entries[i].is_folder = name[0] == 'd';
             get_facts(descriptor, access, path, &folder->entries[i]);
         }
-        qsort(folder->entries, n, sizeof *folder->entries, compare);
+        qsort(folder->entries, n, sizeof *folder->entries, gguf_compare_names);
     }
     gguf_buffer_free(&names);
     if (stream)
@@ -188,18 +187,25 @@ void gguf_model_list_add_file(struct gguf_model_list *list, struct gguf_listed_m
     free(path);
 }
 
+/* Return a text without bytes that are not for a terminal, or NULL if out of memory. */
+static char *print_escaped(const char *format, va_list args)
+{
+    char *text, *escaped;
+
+    if (vasprintf(&text, format, args) < 0)
+        return NULL;
+    escaped = gguf_escaped(text);
+    free(text);
+    return escaped;
+}
+
 void gguf_listed_model_refuse(struct gguf_listed_model *model, const char *format, ...)
 {
     va_list args;
-    char *text;
 
-    if (!model || model->error)
-        return;
     va_start(args, format);
-    if (vasprintf(&text, format, args) >= 0) {
-        model->error = gguf_escaped(text);
-        free(text);
-    }
+    if (model && !model->error)
+        model->error = print_escaped(format, args);
     va_end(args);
 }
 
@@ -231,13 +237,10 @@ void gguf_model_list_free(struct gguf_model_list *list)
 int gguf_set_reason(char reason[GGUF_LIST_REASON_BYTES], int code, const char *format, ...)
 {
     va_list args;
-    char *text, *escaped = NULL;
+    char *escaped;
 
     va_start(args, format);
-    if (vasprintf(&text, format, args) >= 0) {
-        escaped = gguf_escaped(text);
-        free(text);
-    }
+    escaped = print_escaped(format, args);
     va_end(args);
     snprintf(reason, GGUF_LIST_REASON_BYTES, "%s", escaped ? escaped : strerror(ENOMEM));
     free(escaped);

@@ -54,7 +54,7 @@ int gguf_folder_read(int descriptor, const struct gguf_store_access *access, con
                      struct gguf_folder *folder);
 
 struct gguf_listed_file {
-    char *name; /* "mmproj.gguf" */
+    char *name; /* first, as in the others, for gguf_compare_names(): "mmproj.gguf" */
     char *path; /* absolute */
 };
 
@@ -109,7 +109,6 @@ int gguf_set_reason(char reason[GGUF_LIST_REASON_BYTES], int code, const char *f
 
 enum gguf_folder_kind {
     GGUF_FOLDER,
-    GGUF_FLAT,       /* without the folders below it */
     GGUF_REPOSITORY, /* every projector is for all models; names are not made fit for directories */
 };
 

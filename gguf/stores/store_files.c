@@ -112,18 +112,15 @@ static void refuse_choice(const struct gguf_store_access *access, const char *fo
                           struct gguf_listed_model *model)
 {
     char list[GGUF_LIST_REASON_BYTES - 200] = "";
-    size_t length = 0;
 
-    for (size_t i = 0; i < all->n_models && length < sizeof list; i++)
+    for (size_t i = 0; i < all->n_models; i++)
         if (is_model(all->models[i].path))
-            length +=
-                (size_t)snprintf(list + length, sizeof list - length, "%s%s",
-                                 length > 0 ? ", " : "", all->models[i].path + strlen(folder) + 1);
-    if (length > 0)
-        gguf_listed_model_refuse(model, "%s%s%s",
+            gguf_append_name(list, sizeof list, all->models[i].path + strlen(folder) + 1, "");
+    if (list[0] != '\0')
+        gguf_listed_model_refuse(model, "%s%s",
                                  is_named ? "no file has this name or tag; there are: "
                                           : "has several models; add :TAG or /FILE: ",
-                                 list, length >= sizeof list ? "..." : "");
+                                 list);
     else
         gguf_listed_model_refuse(model, "%s", gguf_recognize(access, folder));
 }

@@ -96,12 +96,6 @@ static char *blob_path(const struct gguf_store_search *search, const char *diges
     return gguf_text("%s/%s/%.6s%c%s", search->root, folder, digest, separator, digest + 7);
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(((const struct gguf_listed_file *)a)->name,
-                  ((const struct gguf_listed_file *)b)->name);
-}
-
 /* Make a model of its layers: shards in the order of their names or, without names, of layers. */
 static void join_layers(struct gguf_store_search *search, struct gguf_listed_model *model,
                         struct gguf_listed_model *layers)
@@ -110,7 +104,7 @@ static void join_layers(struct gguf_store_search *search, struct gguf_listed_mod
     const size_t n = layers->n_extras;
 
     if (n > 1 && files[0].name[0] != '\0')
-        qsort(files, n, sizeof *files, compare_names);
+        qsort(files, n, sizeof *files, gguf_compare_names);
     model->shards = calloc(n, sizeof *model->shards);
     for (size_t i = 0; i < n && model->shards; i++) {
         if (files[i].name[0] != '\0' && i > 0 &&

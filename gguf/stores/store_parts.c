@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,6 +23,18 @@ bool gguf_is_safe(const char *path)
         is_start = *c == '/';
     }
     return !is_start;
+}
+
+void gguf_append_name(char *list, size_t room, const char *name, const char *mark)
+{
+    const size_t length = strlen(list);
+
+    if (gguf_string_ends_with(gguf_string_of(list), "..."))
+        return;
+    if (length + strlen(name) + strlen(mark) + sizeof ", , ..." > room)
+        name = mark = "...";
+    snprintf(list + length, room - length, "%s%s%s", length > 0 ? ", " : "", name,
+             name == mark ? "" : mark);
 }
 
 char *gguf_store_add_tag(char *name)
@@ -109,23 +122,13 @@ void gguf_store_add_extra(struct gguf_store_search *search, struct gguf_listed_m
 
 void gguf_store_refuse_manifest(struct gguf_listed_model *model, const char *path, int error)
 {
-    if (error == EBADMSG)
-        gguf_listed_model_refuse(model, "its manifest %s is not JSON; download the model again",
-                                 path);
-    else if (error == EINVAL)
-        gguf_listed_model_refuse(model, "its manifest %s is not a regular file", path);
-    else if (error == EFBIG)
-        gguf_listed_model_refuse(model,
-                                 "its manifest %s is too large, over 16 MiB; download the model "
-                                 "again",
-                                 path);
-    else if (error == EXDEV)
-        gguf_listed_model_refuse(model,
-                                 "its manifest %s is a link out of the store; copy the file there "
-                                 "if you trust it",
-                                 path);
-    else
-        gguf_listed_model_refuse(model, "%s: %s", path, strerror(error));
+    gguf_listed_model_refuse(
+        model, "its manifest %s cannot be used: %s", path,
+        error == EBADMSG  ? "it is not JSON; download the model again"
+        : error == EINVAL ? "it is not a regular file"
+        : error == EFBIG  ? "it is too large, over 16 MiB; download the model again"
+        : error == EXDEV  ? "it is a link out of the store; copy the file there if you trust it"
+                          : strerror(error));
 }
 
 void gguf_store_check_file(struct gguf_store_search *search, struct gguf_listed_model *model,

@@ -80,12 +80,18 @@ char *gguf_tag_of(const struct gguf_model_list *list, size_t i);
 
 /* ---- texts ---- */
 
+/* For qsort(): order structs that begin with their name. */
+int gguf_compare_names(const void *a, const void *b);
+
 /* Return true unless the path has "..", a hidden name or a byte that names of models do not have.
  */
 bool gguf_is_safe(const char *path);
 
 /* Append ":latest" to a name without a tag. Takes the name, which may be NULL. */
 char *gguf_store_add_tag(char *name);
+
+/* Append a name and a mark of it to a list in `room` bytes; "..." stands for what has no room. */
+void gguf_append_name(char *list, size_t room, const char *name, const char *mark);
 
 /* Return what follows the last slash. */
 const char *gguf_base_name(const char *path);

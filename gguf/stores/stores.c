@@ -38,20 +38,15 @@ static const struct gguf_listed_model *match(const struct gguf_model_list *index
 static void write_names(const struct gguf_model_list *index, const char *key, char *out,
                         size_t room)
 {
-    const size_t alike = strcspn(key, ":");
-    size_t length = strlen(out);
-
     for (int pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i < index->n_models && length + 8 < room; i++)
-            if ((strncasecmp(index->models[i].name, key, alike) == 0) == (pass == 0))
-                length += (size_t)snprintf(out + length, room - length, "%s%s%s",
-                                           length > 0 ? ", " : "", index->models[i].name,
-                                           index->models[i].path &&
-                                                   gguf_partial_bytes(index->models[i].path) > 0
-                                               ? " (unfinished)"
-                                               : "");
-    if (length + 8 >= room)
-        strcpy(out + room - 8, ", ...");
+        for (size_t i = 0; i < index->n_models; i++) {
+            const struct gguf_listed_model *model = &index->models[i];
+
+            if ((strncasecmp(model->name, key, strcspn(key, ":")) == 0) == (pass == 0))
+                gguf_append_name(
+                    out, room, model->name,
+                    model->path && gguf_partial_bytes(model->path) > 0 ? " (unfinished)" : "");
+        }
 }
 
 /* Return the path of a model's file, also of a shard, or NULL after the last; to be freed. */
@@ -161,19 +156,19 @@ static int refuse_name(const struct gguf_store_places *places, const char *name,
                        char reason[GGUF_LIST_REASON_BYTES])
 {
     char remedy[GGUF_REMEDY_BYTES] = "", roots[GGUF_LIST_REASON_BYTES / 3] = "";
+    const char *in = places->n > 0 ? " in " : "";
 
     for (size_t i = 0; i < places->n; i++)
-        snprintf(roots + strlen(roots), sizeof roots - strlen(roots), "%s%s", i > 0 ? ", " : " in ",
-                 places->list[i].root);
+        gguf_append_name(roots, sizeof roots, places->list[i].root, "");
     if (!name || places->n == 0 || (places->name[0] == '\0' && names[0] == '\0'))
         return gguf_set_reason(reason, -ENOENT,
-                               "there is no store%s; name its folder, as in %s/DIR%s", roots,
+                               "there is no store%s%s; name its folder, as in %s/DIR%s", in, roots,
                                places->prefix, places->n == 0 ? ", or set HOME" : "");
     if (strcmp(places->prefix, "hf:") == 0 && places->name[0] != '\0')
         gguf_remote_remedy(name, remedy);
-    return gguf_set_reason(reason, -ENOENT, "%s%s%s%s",
+    return gguf_set_reason(reason, -ENOENT, "%s%s%s%s%s",
                            places->name[0] == '\0' ? "names no model" : "there is no such model",
-                           roots,
+                           in, roots,
                            remedy[0] != '\0'  ? "; "
                            : names[0] != '\0' ? "; it has: "
                                               : "",

@@ -287,9 +287,14 @@ class TestModel(CommandTestCase):
             self.assertEqual(["name", "a", "b", "c"], [line.split("\t")[0] for line in table.out.splitlines()])
             objects = self.run_ggufs(command, "--json", folder).out.splitlines()
             self.assertEqual(["a", "b", "c"], [json.loads(line)["name"] for line in objects])
-        for i in range(9):
-            shutil.copy(self.model, os.path.join(folder, f"d{i}.gguf"))
-        self.assert_refused(EX_NOINPUT, ["--cat", "summary.txt", folder], "has 12 models", "d4.gguf, ... [not-a-file]\n")
+        self.assert_refused(EX_NOINPUT, ["--cat", "model.gguf", folder], f"ggufs: {folder}: has 3 models")
+        os.mkdir(os.path.join(folder, "e"))
+        for i in range(50):
+            os.link(os.path.join(folder, "a.gguf"), os.path.join(folder, "e", f"d{i:02}.gguf"))
+        self.assert_refused(EX_NOINPUT, ["--cat", "summary.txt", folder], "has 53 models",
+                            "a.gguf, b.gguf, c.gguf, e/d00.gguf, e/d01.gguf", ", ... [not-a-file]\n")
+        self.assert_refused(EX_NOINPUT, ["--cat", "model.gguf", os.path.join(folder, "e")], "has 50 models")
+        self.assert_status(EX_OK, self.run_ggufs("--cat", "summary.txt", os.path.join(folder, "e", "d07.gguf")))
         for names, word in ((("blobs/", "snapshots/", "refs/"), "Hugging Face"),
                             (("models--a--b/", "version.txt"), "hf:ORG/NAME:TAG"),
                             (("blobs/", "manifests/"), "ollama:NAME:TAG"),
