@@ -129,6 +129,13 @@ static int take_remount(void *target, const struct gguf_option_use *use)
     return -EINVAL;
 }
 
+static int refuse_unmount(void *target, const struct gguf_option_use *use)
+{
+    (void)target;
+    fs_print_error("unknown option %s; to unmount: fusermount3 -u MOUNTPOINT", use->shown);
+    return -EINVAL;
+}
+
 /* clang-format would put each member on a line: */
 /* clang-format off */
 static const struct gguf_option rows[] = {
@@ -142,6 +149,7 @@ static const struct gguf_option rows[] = {
     {"--check", NULL, "print all errors in each MODEL", COMMAND(FS_CHECK)},
     {"--render", NULL, "print the prompt that the model's chat template makes", COMMAND(FS_RENDER)},
     {"--status", NULL, "print what the mounts of ggufs do", COMMAND(FS_STATUS)},
+    {"-u --unmount --umount", NULL, NULL, CALL(refuse_unmount)},
     {"-h --help", NULL, "print this help and exit", COMMAND(FS_HELP)},
     {"-V --version", NULL, "print the versions of ggufs, libfuse and the FUSE protocol and exit",
      COMMAND(FS_VERSION)},
@@ -298,17 +306,6 @@ static void note_content_option(void *target, const struct gguf_option_use *use)
     }
 }
 
-static int take_foreign(void *options, int argc, char **argv, int i)
-{
-    (void)options;
-    (void)argc;
-    if (strcmp(argv[i], "-u") != 0 && strcmp(argv[i], "--unmount") != 0 &&
-        strcmp(argv[i], "--umount") != 0)
-        return 0;
-    fs_print_error("unknown option %s; to unmount: fusermount3 -u MOUNTPOINT", argv[i]);
-    return -EINVAL;
-}
-
 const struct gguf_option_table fs_command_line = {
     .program = "ggufs",
     .rows = rows,
@@ -330,7 +327,6 @@ const struct gguf_option_table fs_command_line = {
     .command_offset = offsetof(struct fs_options, command),
     .final_commands = BIT(FS_HELP) | BIT(FS_VERSION),
     .print_error = fs_print_error,
-    .take_foreign = take_foreign,
     .note = note_content_option,
 };
 

@@ -256,7 +256,7 @@ static int take_words(struct parser *parser, int argc, char **argv)
     struct gguf_command_line *line = parser->line;
 
     for (int i = 1; i < argc;) {
-        int n_used = 0;
+        int n_used;
 
         if (strcmp(argv[i], "--") == 0) {
             while (++i < argc)
@@ -267,10 +267,7 @@ static int take_words(struct parser *parser, int argc, char **argv)
             line->words[line->n_words++] = argv[i++];
             continue;
         }
-        if (parser->table->take_foreign)
-            n_used = parser->table->take_foreign(parser->options, argc, argv, i);
-        if (n_used == 0)
-            n_used = take_word(parser, argc, argv, i);
+        n_used = take_word(parser, argc, argv, i);
         if (n_used < 0)
             return n_used;
         i += n_used;

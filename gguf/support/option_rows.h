@@ -70,7 +70,8 @@ struct gguf_option {
     gguf_option_handler *handle;
     /* The argument is optional: the next word is it only if it fits. NULL: it is needed. */
     bool (*fits)(const char *word);
-    const char *without_value; /* end of the error if the value is missing; NULL: nothing */
+    /* End of the error if the value is missing, or of the handler's error; NULL: nothing. */
+    const char *without_value;
 };
 
 /* A program's command line. */
@@ -87,11 +88,6 @@ struct gguf_option_table {
     unsigned final_commands; /* bits: --help and --version, which override all others */
 
     void (*print_error)(const char *format, ...) __attribute__((format(printf, 1, 2)));
-    /*
-     * Handle argv[i], which starts with '-', before it is looked up. Returns the number of words
-     * used, 0 to have it looked up, or a negative errno after an error was printed. NULL: none.
-     */
-    int (*take_foreign)(void *options, int argc, char **argv, int i);
     /* Called for each option before it is handled; NULL: none. */
     void (*note)(void *options, const struct gguf_option_use *use);
 };

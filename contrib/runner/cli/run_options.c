@@ -1,11 +1,11 @@
 #include "contrib/runner/cli/run_options.h"
 
 #include "contrib/runner/chat/conversation.h"
-#include "contrib/runner/cli/foreign_options.h"
 #include "contrib/runner/cli/messages.h"
 #include "contrib/runner/compute/thread_pool.h"
 #include "dequant/types.h"
 #include "gguf/support/shard_names.h"
+#include "gguf/support/strings.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -27,6 +27,7 @@
 #define RANGE(from, to) .least = (from), .most = (to)
 #define FOR(tasks)      .commands = (tasks)
 #define CALL(handler)   GGUF_OPTION_HANDLER, .handle = (handler)
+#define REFUSED         "VALUE", NULL, CALL(refuse_foreign), .fits = is_nothing, .without_value
 
 static const struct gguf_choice cache_types[] = {
     {"f32", DEQUANT_F32}, {"f16", DEQUANT_F16}, {"q8_0", DEQUANT_Q8_0}, {0}};
@@ -72,6 +73,43 @@ static int take_bench(void *target, const struct gguf_option_use *use)
     return 0;
 }
 
+/* ---- options of other runners, mainly llama.cpp's llama-cli, that ggufs-run lacks ---- */
+
+static bool is_nothing(const char *word)
+{
+    (void)word;
+    return false;
+}
+
+static bool is_switch(const char *word)
+{
+    return gguf_words_have("on off auto 1 0 true false enabled disabled", gguf_string_of(word));
+}
+
+static int refuse_foreign(void *target, const struct gguf_option_use *use)
+{
+    (void)target;
+    run_message("%s: %s", use->shown, use->option->without_value);
+    return -EINVAL;
+}
+
+/* Take an option that changes nothing here. */
+static int take_unused(void *target, const struct gguf_option_use *use)
+{
+    struct run_options *options = target;
+
+    if (use->value &&
+        access(use->value, F_OK) == 0) { /* would be MODEL, with the value forgotten */
+        run_message("%s takes a value, but %s is a file or directory; leave %s out, it changes "
+                    "nothing here",
+                    use->shown, use->value, use->shown);
+        return -EINVAL;
+    }
+    return gguf_texts_add(&options->unused, use->whole);
+}
+
+/* ---- the table ---- */
+
 /* clang-format would put each member on a line: */
 /* clang-format off */
 static const struct gguf_option rows[] = {
@@ -86,8 +124,6 @@ static const struct gguf_option rows[] = {
      FOR(BIT(RUN_TASK_GENERATE) | BIT(RUN_TASK_CHAT) | BIT(RUN_TASK_TOKENIZE))},
     {"-f --file", "FILE", "read the prompt from FILE", SET(TEXT, prompt_file),
      FOR(BIT(RUN_TASK_GENERATE))},
-    {"-e --escape", NULL, "replace \\n, \\t and other escapes in PROMPT and other TEXTs",
-     SET(ON, has_escapes)},
     {"-r --stop --reverse-prompt", "TEXT", "end before TEXT; may be given several times",
      SET(TEXTS, stops)},
     {"--system", "TEXT", "with -i: the system message", SET(TEXT, system_text),
@@ -158,6 +194,51 @@ static const struct gguf_option rows[] = {
     {"-h --help", NULL, "print this help and exit", GGUF_OPTION_NOTHING, TASK(RUN_TASK_HELP)},
     {"-V --version", NULL, "print the version and exit", GGUF_OPTION_NOTHING,
      TASK(RUN_TASK_VERSION)},
+
+    /* Options of other runners; names from llama.cpp's common/arg.cpp. */
+    /* Devices and memory: the CPU is the only device, and weights are always mapped. */
+    {"-ngl --gpu-layers --n-gpu-layers -mg --main-gpu -sm --split-mode -ts --tensor-split -dev "
+     "--device -ncmoe --n-cpu-moe -ot --override-tensor -fitt --fit-target -fitc --fit-ctx "
+     "-ub --ubatch-size -tb --threads-batch --prio --poll --numa",
+     "N", NULL, CALL(take_unused)},
+    {"-cmoe --cpu-moe -nkvo --no-kv-offload -kvo --kv-offload -nr --no-repack --mlock --mmap "
+     "--no-mmap --no-host",
+     NULL, NULL, CALL(take_unused)},
+    {"-fa --flash-attn -fit --fit", "on|off", NULL, CALL(take_unused), .fits = is_switch},
+    /* The default: the prompt is continued, the text goes to stdout, all else to stderr. */
+    {"-no-cnv --no-conversation --jinja --no-jinja --no-escape --simple-io --perf --no-perf "
+     "--log-disable",
+     NULL, NULL, CALL(take_unused)},
+    {"-co --color", "on|off", NULL, CALL(take_unused), .fits = is_switch},
+
+    {"-cnv --conversation -if --interactive-first", REFUSED = "use -i to chat"},
+    {"-st --single-turn", REFUSED = "use -i with PROMPT and stdin from /dev/null"},
+    {"-sys --system-prompt", REFUSED = "use --system TEXT"},
+    {"-sysf --system-prompt-file", REFUSED = "use --system \"$(cat FILE)\""},
+    {"--chat-template-file", REFUSED = "use --chat-template FILE"},
+    {"--chat-template-kwargs --reasoning-effort", REFUSED = "use --template-arg KEY=JSON"},
+    {"--reasoning-budget", REFUSED = "use --no-think"},
+    {"-ctk --cache-type-k -ctv --cache-type-v", REFUSED = "use --cache-type TYPE, for keys and values"},
+    {"--list-devices", REFUSED = "ggufs-run computes on the CPU only"},
+    {"-C --cpu-mask -Cr --cpu-range --cpu-strict", REFUSED = "use taskset(1)"},
+    {"-hf -hfr --hf-repo -hff --hf-file -hft --hf-token -mu --model-url -dr --docker-repo", REFUSED = "local files only; download the model first and give its path"},
+    {"--override-kv", REFUSED = "use -o set=KEY=TYPE:VALUE, which edits the metadata of a model file"},
+    {"--rope-scaling --rope-scale --rope-freq-base --rope-freq-scale --yarn-orig-ctx "
+     "--yarn-ext-factor --yarn-attn-factor --yarn-beta-slow --yarn-beta-fast -gan -gaw", REFUSED = "the model's metadata decide; edit them with -o set=KEY=TYPE:VALUE"},
+    {"--keep --context-shift --no-context-shift", REFUSED = "generation ends when the context is full; -c N makes it larger"},
+    {"--samplers --sampling-seq --typical --mirostat --mirostat-lr --mirostat-ent "
+     "--presence-penalty --frequency-penalty --dry-multiplier --xtc-probability "
+     "--dynatemp-range --top-nsigma -l --logit-bias", REFUSED = "ggufs-run samples by --temp, --top-k, --top-p, --min-p and --repeat-penalty alone"},
+    {"--grammar --grammar-file -j --json-schema -jf --json-schema-file", REFUSED = "ggufs-run does not constrain the text; llama-server does, with model.gguf of a mount"},
+    {"--lora --lora-scaled --control-vector", REFUSED = "ggufs-run applies no adapters; merge them first"},
+    {"--mmproj --image --audio", REFUSED = "ggufs-run reads text only"},
+    {"-md --model-draft", REFUSED = "drafts are made by prompt lookup and nextn layers, not by a second model: --draft N, "
+     "--draft-type TYPE"},
+    {"--draft-n --draft-min --draft-n-min --draft-p-min --spec-type", REFUSED = "drafts adapt to the text; --draft N limits them, and --draft-type TYPE chooses how they are "
+     "made"},
+    {"--prompt-cache --prompt-cache-all --prompt-cache-ro", REFUSED = "prompts are not cached"},
+    {"-e --escape", REFUSED = "texts are taken as they are; in a shell, write $'a\\nb'"},
+    {"--log-file -v --verbose", REFUSED = "the text goes to stdout and everything else to stderr; leave this option out"},
 };
 /* clang-format on */
 
@@ -174,7 +255,6 @@ const struct gguf_option_table run_command_line = {
     .command_offset = offsetof(struct run_options, task),
     .final_commands = BIT(RUN_TASK_HELP) | BIT(RUN_TASK_VERSION),
     .print_error = run_message,
-    .take_foreign = run_foreign_option_take,
 };
 
 static int refuse(const char *what)
@@ -260,60 +340,6 @@ static int check(const struct run_options *options)
     return check_template(options->chat_template);
 }
 
-/*
- * Replace \n, \r, \t, \\, \', \" and \xNN in `text`, in place, as llama.cpp does. Other escapes,
- * and \x00, which would end the text, stay as they are.
- */
-static void undo_escapes(char *text)
-{
-    static const char escapes[] = "nrt\\'\"", bytes[] = "\n\r\t\\'\"";
-    char *end = text;
-
-    while (*text != '\0') {
-        const char *escape = *text == '\\' && text[1] != '\0' ? strchr(escapes, text[1]) : NULL;
-
-        if (escape) {
-            *end++ = bytes[escape - escapes];
-            text += 2;
-        } else if (text[0] == '\\' && text[1] == 'x' && isxdigit((unsigned char)text[2]) &&
-                   isxdigit((unsigned char)text[3]) && (text[2] != '0' || text[3] != '0')) {
-            const char digits[] = {text[2], text[3], '\0'};
-
-            *end++ = (char)strtoul(digits, NULL, 16);
-            text += 4;
-        } else {
-            *end++ = *text++;
-        }
-    }
-    *end = '\0';
-}
-
-/* Replace *text by a copy without escapes, which the command line owns. */
-static int unescape(struct run_options *options, const char **text)
-{
-    char *copy = *text ? strdup(*text) : NULL;
-
-    if (*text && !copy)
-        return -ENOMEM;
-    if (copy) {
-        options->line.owned[options->line.n_owned++] = copy;
-        undo_escapes(copy);
-        *text = copy;
-    }
-    return 0;
-}
-
-static int unescape_all(struct run_options *options)
-{
-    int result = unescape(options, &options->prompt);
-
-    if (result == 0)
-        result = unescape(options, &options->system_text);
-    for (size_t i = 0; result == 0 && i < options->stops.n_texts; i++)
-        result = unescape(options, &options->stops.texts[i]);
-    return result;
-}
-
 static void warn_of_unused(const struct gguf_texts *unused)
 {
     char names[400] = "";
@@ -352,8 +378,6 @@ int run_options_parse(int argc, char **argv, struct run_options *options)
     result = assign_words(options);
     if (result == 0)
         result = check(options);
-    if (result == 0 && options->has_escapes)
-        result = unescape_all(options);
     if (result == 0 && !options->is_confined)
         result = gguf_texts_add(&options->mount_options, "nosandbox");
     if (result == 0)

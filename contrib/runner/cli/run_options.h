@@ -30,7 +30,6 @@ struct run_options {
     const char *model;       /* a tree or a model file */
     const char *prompt;      /* PROMPT; NULL: not given */
     const char *prompt_file; /* of -f; NULL */
-    bool has_escapes;        /* texts on the command line have had their escapes replaced */
 
     int64_t n_predict; /* -1: no limit */
     int64_t n_context; /* 0: the training context; -1: not given */

@@ -1,8 +1,6 @@
 #include "contrib/runner/engine/architectures.h"
 
-#include <string.h>
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#include "gguf/support/strings.h"
 
 static const struct run_architecture rows[] = {
     /* ---- no rotation, or only in models whose keys ask for it ---- */
@@ -88,16 +86,8 @@ static const struct run_architecture rows[] = {
 
 const struct run_architecture *run_architecture_find(const char *name)
 {
-    const size_t length = strlen(name);
-
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        for (const char *at = rows[i].names; *at != '\0';) {
-            const size_t n = strcspn(at, " ");
-
-            if (n == length && memcmp(at, name, n) == 0)
-                return &rows[i];
-            at += n + strspn(at + n, " ");
-        }
-    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (gguf_words_have(rows[i].names, gguf_string_of(name)))
+            return &rows[i];
     return NULL;
 }

@@ -1,6 +1,6 @@
-#include "contrib/runner/cli/foreign_options.h"
 #include "contrib/runner/cli/run_options.h"
 #include "dequant/types.h"
+#include "gguf/support/strings.h"
 
 #include <criterion/criterion.h>
 #include <criterion/redirect.h>
@@ -90,33 +90,31 @@ Test(run_options, no_sandbox_applies_to_both_processes)
     run_options_free(&options);
 }
 
-/* Every option of another runner has its row, and is not also an option of ggufs-run. */
+/* Options of other runners are refused with a hint, or taken and left unused. */
 Test(run_options, options_of_other_runners, .init = cr_redirect_stderr)
 {
-    for (size_t i = 0; i < run_foreign_option_count; i++) {
-        const struct run_foreign_option *foreign = &run_foreign_options[i];
-        char names[600], *rest, *name;
+    size_t n = 0;
 
-        cr_assert_lt(strlen(foreign->names), sizeof names);
-        strcpy(names, foreign->names);
-        for (name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
-            const bool is_refused = foreign->value == RUN_FOREIGN_REFUSED;
+    for (size_t i = 0; i < run_command_line.n_rows; i++) {
+        const struct gguf_option *row = &run_command_line.rows[i];
+        const char *names = row->names;
+        struct gguf_string word;
+
+        while (!row->help && gguf_next_word(&names, &word)) {
+            char name[40];
             struct run_options options;
 
-            cr_expect_eq(is_refused, foreign->hint != NULL, "%s", name);
-            cr_expect_eq(run_foreign_option_find(name), foreign, "%s", name);
-            cr_expect_eq(foreign->value == RUN_FOREIGN_VALUE ? PARSE(&options, name, "v", "m")
-                                                             : PARSE(&options, name, "m"),
-                         is_refused ? -EINVAL : 0, "%s", name);
-            cr_expect(is_refused || strcmp(options.model, "m") == 0, "%s", name);
+            snprintf(name, sizeof name, "%.*s", (int)word.length_bytes, word.data);
+            cr_expect_eq(gguf_option_find(&run_command_line, name, strlen(name)), row, "%s", name);
+            cr_expect_eq(row->argument && !row->fits ? PARSE(&options, name, "v", "m")
+                                                     : PARSE(&options, name, "m"),
+                         row->without_value ? -EINVAL : 0, "%s", name);
+            cr_expect(row->without_value || strcmp(options.model, "m") == 0, "%s", name);
             run_options_free(&options);
-            cr_expect_null(gguf_option_find(&run_command_line, name, strlen(name)), "%s", name);
+            n++;
         }
     }
-    cr_expect_eq(run_foreign_option_find("--n-gpu-layers=99"), &run_foreign_options[0]);
-    cr_expect_null(run_foreign_option_find("-n"));
-    cr_expect_null(run_foreign_option_find("-"));
-    cr_expect_null(run_foreign_option_find("--gpu"));
+    cr_expect_gt(n, 100);
 }
 
 /* `-ngl MODEL PROMPT`: the model is not taken as the value that was forgotten. */
@@ -137,46 +135,17 @@ Test(run_options, options_without_effect, .init = cr_redirect_stderr)
 {
     struct run_options options;
 
-    cr_assert_eq(PARSE(&options, "-ngl", "99", "-ngl99", "--n-gpu-layers=9", "-fa", "on",
-                       "--flash-attn", "--color", "--jinja", "-no-cnv", "-fit", "off", "--no-mmap",
-                       "-co", "m", "text"),
+    cr_assert_eq(PARSE(&options, "-ngl", "99", "--n-gpu-layers=9", "-fa", "on", "--flash-attn",
+                       "--color", "--jinja", "-no-cnv", "-fit", "off", "--no-mmap", "-co", "m",
+                       "text"),
                  0);
     cr_expect_str_eq(options.model, "m");
     cr_expect_str_eq(options.prompt, "text");
     fflush(stderr);
     cr_expect_stderr_eq_str(
-        "ggufs-run: warning: these options change nothing here: -ngl, -ngl99, --n-gpu-layers=9, "
+        "ggufs-run: warning: these options change nothing here: -ngl, --n-gpu-layers=9, "
         "-fa, --flash-attn, --color, --jinja, -no-cnv, -fit, --no-mmap, -co\n");
     run_options_free(&options);
-}
-
-Test(run_options, escapes)
-{
-    static const struct {
-        const char *given, *expected;
-    } cases[] = {
-        {"A\\nB", "A\nB"},  {"\\t\\r\\\\n", "\t\r\\n"}, {"\\x41\\x00\\xg", "A\\x00\\xg"},
-        {"\\\"\\'", "\"'"}, {"\\q\\", "\\q\\"},         {"", ""},
-    };
-
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct run_options options;
-
-        cr_assert_eq(PARSE(&options, "m", (char *)cases[i].given, "-e"), 0);
-        cr_expect_str_eq(options.prompt, cases[i].expected, "case %zu", i);
-        run_options_free(&options);
-        cr_assert_eq(PARSE(&options, "m", (char *)cases[i].given), 0);
-        cr_expect_str_eq(options.prompt, cases[i].given, "case %zu", i);
-        run_options_free(&options);
-    }
-    {
-        struct run_options options;
-
-        cr_assert_eq(PARSE(&options, "m", "-e", "-r", "a\\n", "-i", "--system", "\\t"), 0);
-        cr_expect_str_eq(options.stops.texts[0], "a\n");
-        cr_expect_str_eq(options.system_text, "\t");
-        run_options_free(&options);
-    }
 }
 
 Test(run_options, double_dash_ends_the_options)
