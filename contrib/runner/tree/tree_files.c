@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,59 +18,25 @@ enum { MAX_DEPTH = 64 }; /* of JSON */
 /* openat2() fails with EAGAIN if a directory was renamed meanwhile. */
 #define MAX_TRIES 16
 
-/* Read the path of an open file. Returns false without /proc. */
-static bool get_path(int fd, char path[PATH_MAX])
-{
-    char link[32];
-    ssize_t length;
-
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    length = readlink(link, path, PATH_MAX - 1);
-    path[length > 0 ? length : 0] = '\0';
-    return length > 0;
-}
-
-/* For Linux before 5.6, and filters that refuse openat2(): open the file, then compare paths. */
-static int open_and_compare(int tree_fd, const char *path, int flags)
-{
-    char tree[PATH_MAX], file[PATH_MAX];
-    const int fd = openat(tree_fd, path, flags);
-    size_t length;
-
-    if (fd < 0)
-        return -errno;
-    if (get_path(tree_fd, tree) && get_path(fd, file)) {
-        length = strcmp(tree, "/") == 0 ? 0 : strlen(tree);
-        if (strncmp(file, tree, length) == 0 && file[length] == '/')
-            return fd;
-    }
-    close(fd);
-    return -EXDEV;
-}
-
 int run_open_below(int tree_fd, const char *path, int flags)
 {
     const struct open_how how = {
         .flags = (unsigned)(flags | O_CLOEXEC),
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
     };
-    int fd = -1;
+    long fd = -1;
 
-    for (int i = 0; i < MAX_TRIES; i++) {
-        fd = (int)syscall(SYS_openat2, tree_fd, path, &how, sizeof how);
-        if (fd >= 0)
-            return fd;
-        if (errno != EAGAIN)
-            break;
-    }
-    if (errno != ENOSYS && errno != EPERM)
-        return -errno;
-    return open_and_compare(tree_fd, path, flags | O_CLOEXEC);
+    errno = EAGAIN;
+    for (int i = 0; i < MAX_TRIES && fd < 0 && errno == EAGAIN; i++)
+        fd = syscall(SYS_openat2, tree_fd, path, &how, sizeof how);
+    return fd < 0 ? -errno : (int)fd;
 }
 
 const char *run_open_below_error(int code)
 {
-    return code == -EXDEV ? "a symbolic link leads out of the tree" : strerror(-code);
+    return code == -EXDEV    ? "a symbolic link leads out of the tree"
+           : code == -ENOSYS ? "the system has no openat2(2), which is in Linux since 5.6"
+                             : strerror(-code);
 }
 
 /*
