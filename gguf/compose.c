@@ -52,7 +52,6 @@ void gguf_append_piece(struct gguf_composition *made, struct gguf_item *item,
 {
     struct gguf_piece *last =
         item->end_piece > item->first_piece ? &made->pieces[item->end_piece - 1] : NULL;
-    struct gguf_piece *pieces;
 
     if (made->result < 0)
         return;
@@ -66,13 +65,11 @@ void gguf_append_piece(struct gguf_composition *made, struct gguf_item *item,
                           GGUF_MAX_PIECES);
         return;
     }
-    pieces = gguf_grow(made->pieces, &made->pieces_room, made->n_pieces + 1, sizeof *pieces);
-    if (!pieces) {
-        made->result = -ENOMEM;
+    made->result =
+        gguf_reserve(&made->pieces, &made->pieces_room, made->n_pieces + 1, sizeof *piece);
+    if (made->result < 0)
         return;
-    }
-    made->pieces = pieces;
-    pieces[made->n_pieces++] = *piece;
+    made->pieces[made->n_pieces++] = *piece;
     item->end_piece = made->n_pieces;
 }
 
@@ -99,12 +96,10 @@ void gguf_insert_item(struct gguf_composition *made, size_t index, struct gguf_i
                        "it is one more than %d, the limit of tensors", GGUF_MAX_TENSORS);
         return;
     }
-    items = gguf_grow(made->items, &made->items_room, made->n_items + 1, sizeof *items);
-    if (!items) {
-        made->result = -ENOMEM;
+    made->result = gguf_reserve(&made->items, &made->items_room, made->n_items + 1, sizeof item);
+    if (made->result < 0)
         return;
-    }
-    made->items = items;
+    items = made->items;
     memmove(&items[index + 1], &items[index], (made->n_items++ - index) * sizeof *items);
     items[index] = item;
 }

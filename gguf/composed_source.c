@@ -112,7 +112,6 @@ static uint32_t add_origin(struct gguf_composition *made, const struct gguf_mode
 {
     struct gguf_model *model = made->model;
     struct gguf_file *files;
-    const struct gguf_model **origins;
     uint32_t first_file = 0;
 
     for (size_t i = 0; i < made->n_origins; i++) {
@@ -120,19 +119,17 @@ static uint32_t add_origin(struct gguf_composition *made, const struct gguf_mode
             return first_file;
         first_file += made->origins[i]->n_files;
     }
-    origins = gguf_grow(made->origins, &made->origins_room, made->n_origins + 1, sizeof *origins);
-    if (origins)
-        made->origins = origins;
     /* One more for the composed source. */
     files = reallocarray(model->files, (size_t)model->n_files + origin->n_files + 1, sizeof *files);
     if (files)
         model->files = files;
-    if (!origins || !files) {
+    if (!files ||
+        gguf_reserve(&made->origins, &made->origins_room, made->n_origins + 1, sizeof origin) < 0) {
         made->result = -ENOMEM;
         return 0;
     }
     memcpy(files + model->n_files, origin->files, origin->n_files * sizeof *files);
-    origins[made->n_origins++] = origin;
+    made->origins[made->n_origins++] = origin;
     model->n_files += origin->n_files;
     model->n_borrowed_files = model->n_files;
     return first_file;

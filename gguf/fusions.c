@@ -103,7 +103,7 @@ static size_t count_parts(const struct fusion *fusion)
 static void add_part(struct job *job, size_t item)
 {
     const size_t n = count_parts(job->fusion);
-    struct part part = {.item = item}, *parts;
+    struct part part = {.item = item};
 
     while (part.index < n && !gguf_tensor_name_matches(job->made->items[item].like.name,
                                                        job->fusion->parts[part.index], &part.match))
@@ -112,13 +112,10 @@ static void add_part(struct job *job, size_t item)
         return;
     if (is_stack(job->fusion))
         part.index = part.match.expert;
-    parts = gguf_grow(job->parts, &job->room, job->n_parts + 1, sizeof *parts);
-    if (!parts) {
+    if (gguf_reserve(&job->parts, &job->room, job->n_parts + 1, sizeof part) < 0)
         job->made->result = -ENOMEM;
-        return;
-    }
-    job->parts = parts;
-    parts[job->n_parts++] = part;
+    else
+        job->parts[job->n_parts++] = part;
 }
 
 /* Check a part against the first. *type is the whole's type. */

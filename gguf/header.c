@@ -128,15 +128,12 @@ int gguf_header_leave_out(struct gguf_header *header, uint64_t offset, uint64_t 
     const uint64_t left_out = header->left_out_bytes, start = offset - left_out;
     const uint64_t copied = header->n_bytes - start; /* ahead of the parser */
     const uint64_t dropped = MIN(copied, n_bytes);
-    struct gguf_header_gap *gaps;
 
     if (n_bytes == 0)
         return 0;
-    gaps = gguf_grow(header->gaps, &header->room, header->n_gaps + 1, sizeof *gaps);
-    if (!gaps)
+    if (gguf_reserve(&header->gaps, &header->room, header->n_gaps + 1, sizeof *header->gaps) < 0)
         return -ENOMEM;
-    header->gaps = gaps;
-    gaps[header->n_gaps++] = (struct gguf_header_gap){start, left_out + n_bytes};
+    header->gaps[header->n_gaps++] = (struct gguf_header_gap){start, left_out + n_bytes};
     if (copied > dropped)
         memmove(header->bytes + start, header->bytes + start + dropped, copied - dropped);
     set_end(header, header->n_bytes - dropped);

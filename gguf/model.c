@@ -60,13 +60,9 @@ struct timespec gguf_model_modified(const struct gguf_model *model)
 /* Make memory the model's. Returns it, or NULL, having freed it, if out of memory. */
 static void *keep(struct gguf_model *model, void *memory)
 {
-    void **allocated =
-        gguf_grow(model->allocated, &model->room, model->n_allocated + 1, sizeof *allocated);
-
-    if (allocated)
-        model->allocated = allocated;
-    if (allocated && memory)
-        return allocated[model->n_allocated++] = memory;
+    if (memory &&
+        gguf_reserve(&model->allocated, &model->room, model->n_allocated + 1, sizeof memory) == 0)
+        return model->allocated[model->n_allocated++] = memory;
     free(memory);
     return NULL;
 }

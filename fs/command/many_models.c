@@ -49,15 +49,12 @@ static char *make_absolute(const char *path)
 /* Add a root, which it takes, if it is not NULL. */
 static int add_root(struct fs_many *many, char *path)
 {
-    char **grown = gguf_grow(many->roots, &many->room, many->n_roots + 2, sizeof *grown);
-
-    if (!grown || !path) {
+    if (!path || gguf_reserve(&many->roots, &many->room, many->n_roots + 2, sizeof path) < 0) {
         free(path);
         return -ENOMEM;
     }
-    many->roots = grown;
-    grown[many->n_roots++] = path;
-    grown[many->n_roots] = NULL;
+    many->roots[many->n_roots++] = path;
+    many->roots[many->n_roots] = NULL;
     return 0;
 }
 

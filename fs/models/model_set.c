@@ -171,18 +171,15 @@ static int get_status(void *argument, const char *path, struct gguf_file_status 
 /* Without memory for it, the list is never taken to be up to date. */
 static void remember(struct fs_model_set *set, const char *path, bool is_there)
 {
-    struct fs_place_seen *grown =
-        gguf_grow(set->seen, &set->seen_room, set->n_seen + 1, sizeof *grown);
     struct gguf_file_status status = {0};
 
-    if (!grown) {
+    if (gguf_reserve(&set->seen, &set->seen_room, set->n_seen + 1, sizeof *set->seen) < 0) {
         set->listed.tv_sec = 0;
         return;
     }
-    set->seen = grown;
     if (is_there)
         get_status(set, path, &status);
-    grown[set->n_seen++] = (struct fs_place_seen){strdup(path), status};
+    set->seen[set->n_seen++] = (struct fs_place_seen){strdup(path), status};
 }
 
 static int open_and_remember(void *argument, const char *path)
@@ -242,7 +239,6 @@ int fs_model_set_refresh(struct fs_model_set *set)
     struct gguf_model_list list = {0};
     struct fs_listing listing = {0};
     struct fs_opened *unused = NULL, *texts = NULL;
-    struct fs_entry **grown;
     unsigned n_before;
     int result;
 
@@ -263,12 +259,8 @@ int fs_model_set_refresh(struct fs_model_set *set)
     if (result == 0)
         result = fs_set_make_listing(&list, &listing);
     pthread_mutex_lock(&set->lock);
-    grown = result == 0 ? gguf_grow(set->by_id, &set->room, set->n_ids + listing.n, sizeof *grown)
-                        : NULL;
-    if (grown)
-        set->by_id = grown;
-    else if (result == 0)
-        result = -ENOMEM;
+    if (result == 0)
+        result = gguf_reserve(&set->by_id, &set->room, set->n_ids + listing.n, sizeof *set->by_id);
     if (result == 0 && (merge(set, &listing, &unused) || !set->by_id[FS_MODELS_ROOT]->opened))
         result = write_texts(set, &texts);
     pthread_mutex_unlock(&set->lock);
@@ -445,7 +437,7 @@ int fs_model_set_make(const struct fs_set_calls *calls, struct fs_model_set **ou
 
     *out = set;
     if (!set || !root || !(root->model.name = strdup("")) ||
-        !(set->by_id = gguf_grow(NULL, &set->room, 1, sizeof(struct fs_entry *)))) {
+        gguf_reserve(&set->by_id, &set->room, 1, sizeof *set->by_id) < 0) {
         free(set);
         free(root);
         return -ENOMEM;

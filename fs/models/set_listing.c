@@ -30,18 +30,15 @@ static int compare_entries(const void *a, const void *b)
 /* Add an entry, which takes the model. */
 static int add_entry(struct fs_listing *listing, struct gguf_listed_model *model, bool is_folder)
 {
-    struct fs_entry **grown =
-        gguf_grow(listing->entries, &listing->room, listing->n + 1, sizeof *grown);
-    struct fs_entry *entry = grown ? calloc(1, sizeof *entry) : NULL;
+    struct fs_entry *entry;
 
-    if (grown)
-        listing->entries = grown;
-    if (!entry)
+    if (gguf_reserve(&listing->entries, &listing->room, listing->n + 1, sizeof entry) < 0 ||
+        !(entry = calloc(1, sizeof *entry)))
         return -ENOMEM;
     entry->model = *model;
     entry->is_folder = is_folder;
     *model = (struct gguf_listed_model){0};
-    grown[listing->n++] = entry;
+    listing->entries[listing->n++] = entry;
     return 0;
 }
 

@@ -55,11 +55,9 @@ int fs_mount_table_read(struct fs_mount_table *table)
     if (!file)
         return -errno;
     while (result == 0 && getline(&line, &line_room, file) > 0) {
-        struct fs_mount_entry *list = gguf_grow(table->list, &room, table->count + 1, sizeof *list);
-
-        if (list)
-            table->list = list;
-        result = list ? parse(line, &list[table->count]) : -ENOMEM;
+        result = gguf_reserve(&table->list, &room, table->count + 1, sizeof *table->list);
+        if (result == 0)
+            result = parse(line, &table->list[table->count]);
         if (result == 0) {
             table->count++;
             line = NULL;

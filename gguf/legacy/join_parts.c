@@ -55,19 +55,16 @@ static uint64_t size_of(const struct joined *joined)
 static int add(struct joined *joined, struct stretch stretch, uint64_t n_bytes)
 {
     const uint64_t n_parts = stretch.n_parts > 0 ? stretch.n_parts : 1;
-    struct stretch *stretches;
 
     if (n_bytes == 0)
         return 0;
     if (__builtin_mul_overflow(n_bytes, n_parts, &n_bytes) ||
         __builtin_add_overflow(size_of(joined), n_bytes, &stretch.end) || stretch.end > INT64_MAX)
         return -EOVERFLOW;
-    stretches =
-        gguf_grow(joined->stretches, &joined->room, joined->n_stretches + 1, sizeof *stretches);
-    if (!stretches)
+    if (gguf_reserve(&joined->stretches, &joined->room, joined->n_stretches + 1, sizeof stretch) <
+        0)
         return -ENOMEM;
-    joined->stretches = stretches;
-    stretches[joined->n_stretches++] = stretch;
+    joined->stretches[joined->n_stretches++] = stretch;
     return 0;
 }
 

@@ -107,11 +107,9 @@ int gguf_old_tensors_read(struct gguf_cursor *cursor, const struct gguf_old_layo
             return gguf_error(report, GGUF_RULE_METADATA_LIMIT, -E2BIG,
                               gguf_moved(place, cursor->offset), "there are more, the limit is %d",
                               GGUF_MAX_TENSORS);
-        tensor = gguf_grow(model->tensors, &room, (size_t)model->n_tensors + 1, sizeof *tensor);
-        if (!tensor)
+        if (gguf_reserve(&model->tensors, &room, (size_t)model->n_tensors + 1, sizeof *tensor) < 0)
             return gguf_system_error(report, -ENOMEM, place);
-        model->tensors = tensor;
-        tensor += model->n_tensors;
+        tensor = &model->tensors[model->n_tensors];
         result = read_entry(cursor, layout, place, tensor, report);
         if (result == 0)
             result = gguf_add_name_bytes(model, tensor->name.length_bytes, place, report);

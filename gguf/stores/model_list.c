@@ -153,20 +153,18 @@ const struct gguf_store_access gguf_direct_access = {
 struct gguf_listed_model *gguf_model_list_add(struct gguf_model_list *list, char *name, char *path)
 {
     const bool is_full = list->n_models >= GGUF_MAX_LISTED_MODELS;
-    struct gguf_listed_model *grown = NULL;
+    struct gguf_listed_model *model;
 
-    if (name && !is_full)
-        grown = gguf_grow(list->models, &list->room, list->n_models + 1, sizeof *grown);
-    if (!grown) {
+    if (!name || is_full ||
+        gguf_reserve(&list->models, &list->room, list->n_models + 1, sizeof *model) < 0) {
         list->error = is_full ? -E2BIG : -ENOMEM;
         free(name);
         free(path);
         return NULL;
     }
-    list->models = grown;
-    grown += list->n_models++;
-    *grown = (struct gguf_listed_model){.name = name, .path = path};
-    return grown;
+    model = &list->models[list->n_models++];
+    *model = (struct gguf_listed_model){.name = name, .path = path};
+    return model;
 }
 
 void gguf_model_list_add_file(struct gguf_model_list *list, struct gguf_listed_model *model,

@@ -7,35 +7,34 @@
 
 #define FIRST_ROOM ((size_t)4)
 
-void *gguf_grow(void *list, size_t *room, size_t n_needed, size_t entry_bytes)
+int gguf_reserve(void *list, size_t *room, size_t n_needed, size_t entry_bytes)
 {
     size_t larger = *room > SIZE_MAX / 2 ? SIZE_MAX : 2 * *room;
     void *grown;
 
-    if (list && n_needed <= *room)
-        return list;
+    if (n_needed <= *room)
+        return 0;
     if (larger < n_needed)
         larger = n_needed;
     if (larger < FIRST_ROOM)
         larger = FIRST_ROOM;
-    grown = reallocarray(list, larger, entry_bytes);
-    if (grown)
-        *room = larger;
-    return grown;
+    memcpy(&grown, list, sizeof grown);
+    grown = reallocarray(grown, larger, entry_bytes);
+    if (!grown)
+        return -ENOMEM;
+    memcpy(list, &grown, sizeof grown);
+    *room = larger;
+    return 0;
 }
 
 int gguf_buffer_add(struct gguf_buffer *buffer, const void *bytes, size_t length)
 {
     size_t needed;
-    char *grown;
 
     if (__builtin_add_overflow(buffer->length, length, &needed) ||
-        __builtin_add_overflow(needed, 1, &needed))
+        __builtin_add_overflow(needed, 1, &needed) ||
+        gguf_reserve(&buffer->bytes, &buffer->capacity, needed, 1) < 0)
         return -ENOMEM;
-    grown = gguf_grow(buffer->bytes, &buffer->capacity, needed, 1);
-    if (!grown)
-        return -ENOMEM;
-    buffer->bytes = grown;
     if (length > 0)
         memcpy(buffer->bytes + buffer->length, bytes, length);
     buffer->length += length;

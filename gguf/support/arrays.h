@@ -5,12 +5,12 @@
 #include <stdint.h>
 
 /*
- * Return `list`, or a larger copy of it in its place, with room for at least `n_needed` entries of
- * `entry_bytes` bytes. *room is the number of entries that fit; start with NULL and 0. The room at
- * least doubles, so that n calls cost O(n). New entries are not initialized. Returns NULL if out of
- * memory; `list` is then still valid and still the caller's.
+ * Grow the array that the pointer at `list` points to, so that `n_needed` entries of `entry_bytes`
+ * bytes fit. *room is the number of entries that fit; start with NULL and 0. The room at least
+ * doubles, so that n calls cost O(n). New entries are not initialized. Returns 0, or -ENOMEM with
+ * the array unchanged.
  */
-void *gguf_grow(void *list, size_t *room, size_t n_needed, size_t entry_bytes);
+int gguf_reserve(void *list, size_t *room, size_t n_needed, size_t entry_bytes);
 
 /* A growable buffer of bytes. All zeros is an empty one. */
 struct gguf_buffer {

@@ -31,15 +31,14 @@ static int add_argument(struct run_conversation *conversation, const char *name,
                         struct gguf_buffer *json, struct run_failure *failure)
 {
     const size_t n = conversation->n_variables + conversation->n_messages;
-    struct jinja_argument *grown =
-        gguf_grow(conversation->arguments, &conversation->room, n + 2, sizeof *grown);
+    struct jinja_argument **arguments = &conversation->arguments;
 
-    if (!grown || !json->bytes) {
+    if (!json->bytes ||
+        gguf_reserve(arguments, &conversation->room, n + 2, sizeof **arguments) < 0) {
         gguf_buffer_free(json);
         return run_fail_memory(failure);
     }
-    conversation->arguments = grown;
-    grown[n] = (struct jinja_argument){name, json->bytes, json->length};
+    (*arguments)[n] = (struct jinja_argument){name, json->bytes, json->length};
     return 0;
 }
 

@@ -159,14 +159,8 @@ static unsigned char paste(EditLine *edit, wint_t c)
     size_t n = 0, capacity = 0;
 
     (void)c;
-    for (;;) {
-        wchar_t *grown = gguf_grow(text, &capacity, n + 1, sizeof *text);
-
-        if (!grown)
-            break;
-        text = grown;
-        if (read_character(edit, &text[n]) != 1)
-            break;
+    while (gguf_reserve(&text, &capacity, n + 1, sizeof *text) == 0 &&
+           read_character(edit, &text[n]) == 1) {
         if (text[n] == L'\r')
             text[n] = L'\n';
         n++;

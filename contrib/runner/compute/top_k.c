@@ -13,21 +13,16 @@
 static int reserve(struct run_selection *selection, size_t n, uint32_t n_groups, size_t stride)
 {
     size_t n_lists, n_positions;
-    uint32_t *counts, *positions;
 
     if (__builtin_mul_overflow(n, n_groups, &n_lists) ||
         __builtin_mul_overflow(n_lists, stride, &n_positions))
         return -ENOMEM;
     selection->n_groups = n_groups;
     selection->stride = stride;
-    counts = gguf_grow(selection->counts, &selection->capacity, n_lists, sizeof *counts);
-    if (counts)
-        selection->counts = counts;
-    positions = gguf_grow(selection->positions, &selection->capacity_positions, n_positions,
-                          sizeof *positions);
-    if (positions)
-        selection->positions = positions;
-    return counts && positions ? 0 : -ENOMEM;
+    if (gguf_reserve(&selection->counts, &selection->capacity, n_lists, sizeof(uint32_t)) < 0)
+        return -ENOMEM;
+    return gguf_reserve(&selection->positions, &selection->capacity_positions, n_positions,
+                        sizeof(uint32_t));
 }
 
 void run_selection_free(struct run_selection *selection)

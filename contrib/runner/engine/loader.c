@@ -13,13 +13,10 @@
 void *run_load_alloc(struct run_loader *loader, size_t n, size_t element_bytes)
 {
     struct run_arena *arena = loader->arena;
-    void **blocks = gguf_grow(arena->blocks, &arena->room, arena->n + 1, sizeof *blocks);
     void *block = NULL;
 
-    if (blocks) {
-        arena->blocks = blocks;
+    if (gguf_reserve(&arena->blocks, &arena->room, arena->n + 1, sizeof block) == 0)
         block = calloc(n ? n : 1, element_bytes);
-    }
     if (block) {
         arena->blocks[arena->n++] = block;
         arena->n_bytes += n * element_bytes;

@@ -1,5 +1,7 @@
 #include "contrib/runner/sampling/drafts.h"
 
+#include "gguf/support/arrays.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -35,8 +37,8 @@ int run_lookup_add(struct run_lookup *lookup, int32_t token)
     if (!lookup->heads)
         lookup->heads = calloc((size_t)1 << HASH_BITS, sizeof *lookup->heads);
     if (!lookup->heads ||
-        run_reserve(&lookup->previous, &lookup->previous_capacity, text->n + 1,
-                    sizeof *lookup->previous) < 0 ||
+        gguf_reserve(&lookup->previous, &lookup->previous_capacity, text->n + 1,
+                     sizeof *lookup->previous) < 0 ||
         run_ids_add(text, token) < 0)
         return -ENOMEM;
     lookup->previous[text->n - 1] = 0;

@@ -56,9 +56,9 @@ int run_merger_begin(struct run_merger *merger, size_t most)
     merger->n_symbols = 0;
     merger->n_pairs = 0;
     /* Each symbol but the last begins a pair, and each merge replaces one pair by two. */
-    if (run_reserve(&merger->symbols, &merger->symbol_capacity, most, sizeof *merger->symbols) < 0)
+    if (gguf_reserve(&merger->symbols, &merger->symbol_capacity, most, sizeof *merger->symbols) < 0)
         return -ENOMEM;
-    return run_reserve(&merger->pairs, &merger->pair_capacity, 2 * most, sizeof *merger->pairs);
+    return gguf_reserve(&merger->pairs, &merger->pair_capacity, 2 * most, sizeof *merger->pairs);
 }
 
 void run_merger_free(struct run_merger *merger)

@@ -1,6 +1,6 @@
 #include "contrib/runner/tokenizer/prefix_trie.h"
 
-#include "contrib/runner/tokenizer/token_ids.h"
+#include "gguf/support/arrays.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ int run_prefix_trie_add(struct run_prefix_trie *trie, const char *text, uint32_t
 
     if (length == 0)
         return 0;
-    code = run_reserve(&trie->list, &trie->capacity, trie->n + 1, sizeof *trie->list);
+    code = gguf_reserve(&trie->list, &trie->capacity, trie->n + 1, sizeof *trie->list);
     if (code == 0)
         trie->list[trie->n++] = (struct run_prefix){.text = text, .length = length, .id = id};
     return code;

@@ -17,9 +17,3 @@ int run_ids_add(struct run_ids *ids, int32_t id);
 
 /* Free the list and make it empty. */
 void run_ids_free(struct run_ids *ids);
-
-/*
- * Grow the array that `list` points to so that it has room for `n` elements. `*capacity` counts
- * elements. Returns 0, or -ENOMEM with the array unchanged.
- */
-int run_reserve(void *list, size_t *capacity, size_t n, size_t element_bytes);

@@ -139,17 +139,14 @@ static void map_file(struct run_model_file *file, const struct run_place *place,
 
 void run_model_files_open(struct run_model_files *files, const struct run_place *place, int raw_fd)
 {
-    struct run_model_file *list, *file;
+    struct run_model_file *file;
     struct stat raw;
 
     if (!files->is_trusted || place->file[0] == '\0' || files->n == MAX_FILES ||
-        find(files, place->file) || fstat(raw_fd, &raw) != 0 || raw.st_dev != files->device)
+        find(files, place->file) || fstat(raw_fd, &raw) != 0 || raw.st_dev != files->device ||
+        gguf_reserve(&files->list, &files->room, files->n + 1, sizeof *file) < 0)
         return;
-    list = gguf_grow(files->list, &files->room, files->n + 1, sizeof *list);
-    if (!list)
-        return;
-    files->list = list;
-    file = &list[files->n++];
+    file = &files->list[files->n++];
     *file = (struct run_model_file){.name = place->file, .fd = -1, .tree_fd = -1};
     map_file(file, place, raw_fd);
     if (!file->data && file->fd >= 0)

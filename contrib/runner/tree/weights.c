@@ -84,7 +84,6 @@ static int add_tensor(struct run_weights *weights, const struct gguf_json *info,
     /* The directory's name may differ from the tensor's. */
     const char *name = slash ? slash + 1 : *path ? path : text_of(info, "name");
     const bool has_other = gguf_name[0] != '\0' && strcmp(gguf_name, name) != 0;
-    struct entry *entries;
 
     if (info->kind != GGUF_JSON_OBJECT)
         return run_fail(failure, -EINVAL, "tensors.json: element %zu is not an object", index);
@@ -92,15 +91,13 @@ static int add_tensor(struct run_weights *weights, const struct gguf_json *info,
         return run_fail(failure, -EINVAL, "tensors.json: tensor %zu has no name", index);
     if (weights->n_entries > MAX_NAMES - 2)
         return run_fail(failure, -EINVAL, "tensors.json: more than %d names", MAX_NAMES);
-    entries =
-        gguf_grow(weights->entries, &weights->capacity, weights->n_entries + 2, sizeof *entries);
-    if (!entries)
+    if (gguf_reserve(&weights->entries, &weights->capacity, weights->n_entries + 2,
+                     sizeof *weights->entries) < 0)
         return run_fail_memory(failure);
-    weights->entries = entries;
-    entries[weights->n_entries++] =
+    weights->entries[weights->n_entries++] =
         (struct entry){.name = name, .info = info, .other = has_other ? gguf_name : NULL};
     if (has_other)
-        entries[weights->n_entries++] =
+        weights->entries[weights->n_entries++] =
             (struct entry){.name = gguf_name, .info = info, .is_other_name = true};
     return 0;
 }

@@ -27,21 +27,18 @@ void fs_image_free(struct fs_image *image)
 
 int fs_image_add(struct fs_image *image, struct fs_segment segment, uint64_t n_bytes)
 {
-    struct fs_segment *grown = NULL;
     int result = 0;
 
     if (__builtin_add_overflow(image->size_bytes, n_bytes, &segment.end) || segment.end > INT64_MAX)
         result = -EOVERFLOW;
-    if (result == 0 && n_bytes > 0) {
-        grown = gguf_grow(image->segments, &image->room, image->n_segments + 1, sizeof *grown);
-        result = grown ? 0 : -ENOMEM;
-    }
-    if (!grown) {
+    if (result == 0 && n_bytes > 0)
+        result =
+            gguf_reserve(&image->segments, &image->room, image->n_segments + 1, sizeof segment);
+    if (result < 0 || n_bytes == 0) {
         free_segment(&segment);
         return result;
     }
-    image->segments = grown;
-    grown[image->n_segments++] = segment;
+    image->segments[image->n_segments++] = segment;
     image->size_bytes = segment.end;
     return 0;
 }

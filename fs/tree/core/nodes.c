@@ -59,10 +59,9 @@ int fs_nodes_add(struct fs_nodes *nodes, fs_node_index parent, enum fs_node_kind
 
     if (nodes->count > UINT32_MAX / 2)
         return -EOVERFLOW;
-    list = gguf_grow(nodes->list, &nodes->room, (size_t)nodes->count + 1, sizeof *list);
-    if (!list)
+    if (gguf_reserve(&nodes->list, &nodes->room, (size_t)nodes->count + 1, sizeof *list) < 0)
         return -ENOMEM;
-    nodes->list = list;
+    list = nodes->list;
     if (copy_name) {
         name = copy_text(nodes, name);
         if (!name)

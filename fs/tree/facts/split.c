@@ -13,14 +13,11 @@ static int begin_shard(struct fs_shard **shards, size_t *room, uint32_t *n_shard
                        uint64_t first_tensor)
 {
     const uint32_t n = *n_shards;
-    struct fs_shard *grown;
 
     if (n == GGUF_MAX_SHARDS)
         return -E2BIG;
-    grown = gguf_grow(*shards, room, (size_t)n + 1, sizeof *grown);
-    if (!grown)
+    if (gguf_reserve(shards, room, (size_t)n + 1, sizeof **shards) < 0)
         return -ENOMEM;
-    *shards = grown;
     (*shards)[n] = (struct fs_shard){.index = n, .first_tensor = first_tensor};
     *n_shards = n + 1;
     return 0;

@@ -109,13 +109,10 @@ static int plan_shards(const struct fs_tree *tree, uint64_t shard_bytes)
             return result;
         if (!shard || __builtin_add_overflow(shard->data_bytes, n_bytes, &sum) ||
             sum > shard_bytes) {
-            struct fs_hf_shard *grown = gguf_grow(checkpoint->shards, &room,
-                                                  (size_t)checkpoint->n_shards + 1, sizeof *grown);
-
-            if (!grown)
+            if (gguf_reserve(&checkpoint->shards, &room, (size_t)checkpoint->n_shards + 1,
+                             sizeof *shard) < 0)
                 return -ENOMEM;
-            checkpoint->shards = grown;
-            shard = &grown[checkpoint->n_shards];
+            shard = &checkpoint->shards[checkpoint->n_shards];
             *shard = (struct fs_hf_shard){.index = checkpoint->n_shards++, .first = i};
         }
         shard->data_bytes += n_bytes;

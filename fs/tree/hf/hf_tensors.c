@@ -17,12 +17,8 @@
 
 static int append(struct fs_hf_tensors *tensors, const struct fs_hf_tensor *tensor)
 {
-    struct fs_hf_tensor *grown =
-        gguf_grow(tensors->list, &tensors->room, tensors->count + 1, sizeof *grown);
-
-    if (!grown)
+    if (gguf_reserve(&tensors->list, &tensors->room, tensors->count + 1, sizeof *tensor) < 0)
         return -ENOMEM;
-    tensors->list = grown;
     tensors->list[tensors->count++] = *tensor;
     return 0;
 }
