@@ -1,7 +1,7 @@
 /*
  * Detects model files that are written to while mounted. If their headers are unchanged, the tree
- * stays, and the kernel's cached contents and times are invalidated. A separate thread, started at
- * the first change, does this, because the kernel may wait meanwhile for the answer to a read.
+ * stays, and the kernel's cached contents and times are invalidated. Any thread may call the
+ * functions below fs_changes_end().
  */
 #pragma once
 
@@ -19,10 +19,7 @@ struct fs_changes {
     struct fuse_session *session;
 
     pthread_mutex_t lock; /* protects the members below */
-    pthread_cond_t wake;
-    pthread_t thread;
-    bool is_started;
-    bool should_stop;
+    bool is_reporting;
     unsigned generation;      /* of the model, as last reported to the kernel */
     struct timespec modified; /* modification time of all nodes */
 };
@@ -33,14 +30,14 @@ void fs_changes_begin(struct fs_changes *changes, const struct fs_tree *tree, ui
                       struct fuse_session *session);
 void fs_changes_end(struct fs_changes *changes);
 
-/* End the thread, if it was started. Changes are no longer noticed. */
-void fs_changes_stop(struct fs_changes *changes);
+/* Return true if gguf_file_check() has found a change that the kernel was not notified of. */
+bool fs_changes_are_new(struct fs_changes *changes);
 
 /*
- * Return true if gguf_file_check() has found a change that the kernel was not notified of, and
- * wake the thread to notify it. Any thread may call this.
+ * Notify the kernel of changes, unless another thread is doing that. Call it after the reply to a
+ * request, which the kernel may wait for.
  */
-bool fs_changes_notice(struct fs_changes *changes);
+void fs_changes_report(struct fs_changes *changes);
 
-/* Return the time of the last change. Any thread may call this. */
+/* Return the time of the last change. */
 struct timespec fs_changes_modified(struct fs_changes *changes);

@@ -54,13 +54,19 @@ static void close_image(struct fs_server *server, const struct fs_image *image)
     fs_leave(server, shown);
 }
 
+/* Enter a tree, which has been entered already, once more. */
+static void hold(struct fs_server *server, struct fs_shown *shown)
+{
+    if (server->set)
+        fs_model_set_hold(server->set, shown->tree);
+}
+
 /* Open the image, which is open already, once more, so that it outlives its reader. */
 static void hold_image(struct pending *pending)
 {
     struct fs_shown *shown = shown_of(pending->image);
 
-    if (pending->server->set)
-        fs_model_set_hold(pending->server->set, shown->tree);
+    hold(pending->server, shown);
     fs_tree_open(shown->tree, pending->node, NULL, &pending->image);
 }
 
@@ -135,11 +141,32 @@ static bool is_given_up(void *argument)
            fuse_session_exited(pending->server->session);
 }
 
+/* ---- changes of the model's files ---- */
+
+/* Call it before a reply, after which the reader may close the file. */
+static bool note_changes(struct fs_server *server, struct fs_shown *shown)
+{
+    const bool are_new = fs_changes_are_new(&shown->changes);
+
+    if (are_new)
+        hold(server, shown);
+    return are_new;
+}
+
+/* Call it after the reply. */
+static void report_changes(struct fs_server *server, struct fs_shown *shown, bool are_new)
+{
+    if (!are_new)
+        return;
+    fs_changes_report(&shown->changes);
+    fs_leave(server, shown);
+}
+
 /* ---- requests ---- */
 
 static void fail(const struct pending *pending, struct fs_shown *shown, int result)
 {
-    fs_report_read_failure(&shown->failures, pending->node, result);
+    fs_report_read_failure(pending->server, shown, pending->node, result);
     fuse_reply_err(pending->request, -result);
 }
 
@@ -149,7 +176,7 @@ void fs_on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *inf
     struct pending pending = {.server = server, .request = request};
     const struct fs_image *image;
     struct fs_shown *shown;
-    bool is_open, is_awaited;
+    bool is_open, is_awaited, are_new;
     int result = fs_enter(server, inode, &shown);
 
     if (result == 0 && ((info->flags & O_ACCMODE) != O_RDONLY || (info->flags & O_TRUNC))) {
@@ -184,12 +211,14 @@ void fs_on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *inf
      */
     info->direct_io = server->options->direct_io || !shown->is_lasting || fs_image_is_slow(image);
     /* After a change, the kernel drops its cache of this file before the first read. */
-    info->keep_cache = !fs_changes_notice(&shown->changes) && server->options->keep_cache;
+    are_new = note_changes(server, shown);
+    info->keep_cache = !are_new && server->options->keep_cache;
     info->noflush = 1;
     result = fuse_reply_open(request, info);
     /* If the reader was interrupted, there will be no release. */
     if (result == -ENOENT)
         close_image(server, image);
+    report_changes(server, shown, are_new);
 }
 
 void fs_on_release(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
@@ -206,16 +235,16 @@ void fs_on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
     struct fs_shown *shown = shown_of(pending.image);
     char *data = fs_reply_buffer(size);
     ssize_t done = -ENOMEM;
+    bool are_new;
 
     begin(&pending);
     if (data)
         done =
             fs_image_read_interruptible(pending.image, (uint64_t)offset, size,
                                         &(struct fs_interrupt){is_given_up, &pending, NULL}, data);
-    /* Before the reader can close the file. */
-    fs_changes_notice(&shown->changes);
     if (!end(&pending))
         return;
+    are_new = note_changes(pending.server, shown);
     if (done < 0) {
         fail(&pending, shown, (int)done);
     } else {
@@ -223,6 +252,7 @@ void fs_on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
                                   memory_order_relaxed);
         fuse_reply_buf(request, data, (size_t)done);
     }
+    report_changes(pending.server, shown, are_new);
 }
 
 /* Returns 0, -ENOTTY if the file is not a part of a model file, or a negative errno. */
@@ -260,6 +290,7 @@ void fs_on_ioctl(fuse_req_t request, fuse_ino_t inode, unsigned command, void *a
     struct gguf_source_location location;
     struct pending pending;
     struct fs_shown *shown;
+    bool are_new;
     int result;
 
     (void)argument, (void)in, (void)in_size;
@@ -272,13 +303,14 @@ void fs_on_ioctl(fuse_req_t request, fuse_ino_t inode, unsigned command, void *a
     shown = shown_of(pending.image);
     begin(&pending);
     result = locate(pending.image, &location);
-    fs_changes_notice(&shown->changes);
     if (!end(&pending))
         return;
+    are_new = note_changes(pending.server, shown);
     if (result == -ENOTTY)
         fuse_reply_err(request, ENOTTY);
     else if (result < 0)
         fail(&pending, shown, result);
     else
         fuse_reply_ioctl(request, 0, &location, sizeof location);
+    report_changes(pending.server, shown, are_new);
 }

@@ -1,31 +1,12 @@
-#include "fs/mount/read_failures.h"
+#include "fs/mount/server.h"
 
 #include "fs/mount/log.h"
 #include "gguf/support/file_status.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <syslog.h>
 
 _Static_assert(FS_MAX_TEXT_BYTES == 256 << 20, "a message says so");
-
-/* Causes that are no file: they follow the files in are_logged. */
-enum { OF_MEMORY, OF_LENGTH, N_OTHER_CAUSES };
-
-int fs_read_failures_begin(struct fs_read_failures *failures, const struct fs_tree *tree,
-                           _Atomic uint64_t *n)
-{
-    *failures = (struct fs_read_failures){.tree = tree, .n = n};
-    failures->are_logged =
-        calloc(tree->model->n_files + N_OTHER_CAUSES, sizeof *failures->are_logged);
-    return failures->are_logged ? 0 : -ENOMEM;
-}
-
-void fs_read_failures_end(struct fs_read_failures *failures)
-{
-    free(failures->are_logged);
-    failures->are_logged = NULL;
-}
 
 static const char disk_fails[] = "its disk or file system reports an error";
 
@@ -43,23 +24,24 @@ static const char *find_cause(const struct gguf_file *file)
     return NULL;
 }
 
-/* Log a cause for a file of the model unless are_logged[index] says that it has been. */
-static void log_once(struct fs_read_failures *failures, uint32_t index, uint32_t file_index,
-                     fs_node_index node, const char *cause)
+/* Log a cause unless are_logged[index] says that it has been: for file `index`, or the named one.
+ */
+static void log_once(struct fs_shown *shown, uint32_t index, fs_node_index node, const char *cause)
 {
+    const struct gguf_model *model = shown->tree->model;
+    const uint32_t file = index < model->n_files ? index : model->named_file;
     char path[FS_PATH_BYTES];
 
-    if (atomic_exchange(&failures->are_logged[index], true))
+    if (atomic_exchange(&shown->are_logged[index], true))
         return;
-    fs_node_path(failures->tree, node, path);
-    fs_log(LOG_ERR, "%s: %s (noticed at %s)", failures->tree->model->files[file_index].source.path,
-           cause, path);
+    fs_node_path(shown->tree, node, path);
+    fs_log(LOG_ERR, "%s: %s (noticed at %s)", model->files[file].source.path, cause, path);
 }
 
 /* Any file of the model may be the cause: a request can need several. */
-static void log_files(struct fs_read_failures *failures, fs_node_index node)
+static void log_files(struct fs_shown *shown, fs_node_index node)
 {
-    const struct gguf_model *model = failures->tree->model;
+    const struct gguf_model *model = shown->tree->model;
     bool is_found = false;
 
     for (uint32_t i = 0; i < model->n_files; i++) {
@@ -69,26 +51,26 @@ static void log_files(struct fs_read_failures *failures, fs_node_index node)
 
         is_found |= is_growing || cause;
         if (cause)
-            log_once(failures, i, i, node, cause);
+            log_once(shown, i, node, cause);
     }
     if (!is_found)
-        log_once(failures, model->named_file, model->named_file, node, disk_fails);
+        log_once(shown, model->named_file, node, disk_fails);
 }
 
-void fs_report_read_failure(struct fs_read_failures *failures, fs_node_index node, int code)
+void fs_report_read_failure(struct fs_server *server, struct fs_shown *shown, fs_node_index node,
+                            int code)
 {
-    const uint32_t n_files = failures->tree->model->n_files;
-    const uint32_t named = failures->tree->model->named_file;
+    const uint32_t n_files = shown->tree->model->n_files;
 
     if (code != -EINTR)
-        atomic_fetch_add(failures->n, 1);
+        atomic_fetch_add(&server->n_failures, 1);
     if (n_files == 0) /* a text, which memory is too short for */
         return;
     if (code == -EIO || code == -ESTALE)
-        log_files(failures, node);
+        log_files(shown, node);
     else if (code == -ENOMEM)
-        log_once(failures, n_files + OF_MEMORY, named, node, "reading fails: memory is too short");
+        log_once(shown, n_files + FS_OF_MEMORY, node, "reading fails: memory is too short");
     else if (code == -EFBIG)
-        log_once(failures, n_files + OF_LENGTH, named, node,
+        log_once(shown, n_files + FS_OF_LENGTH, node,
                  "a file with over 256 MiB of text cannot be opened");
 }

@@ -58,7 +58,7 @@ static int get_status(fuse_req_t request, struct fs_shown *shown, fs_node_index 
     int result = fs_tree_size(shown->tree, index, &interrupt, &size_bytes);
 
     if (result < 0) {
-        fs_report_read_failure(&shown->failures, index, result);
+        fs_report_read_failure(server, shown, index, result);
         return result;
     }
     *status = (struct stat){

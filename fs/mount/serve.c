@@ -111,14 +111,15 @@ int fs_show(struct fs_server *server, struct fs_shown *shown, struct fs_tree *tr
     shown->tree = tree;
     tree->user = shown;
     fs_changes_begin(&shown->changes, tree, shown->base + FUSE_ROOT_ID, server->session);
-    return fs_read_failures_begin(&shown->failures, tree, &server->n_failures);
+    shown->are_logged = calloc(tree->model->n_files + FS_N_OTHER_CAUSES, sizeof *shown->are_logged);
+    return shown->are_logged ? 0 : -ENOMEM;
 }
 
 void fs_hide(struct fs_shown *shown)
 {
-    fs_changes_stop(&shown->changes);
     fs_changes_end(&shown->changes);
-    fs_read_failures_end(&shown->failures);
+    free(shown->are_logged);
+    shown->are_logged = NULL;
 }
 
 /* Find the directory of the tree to mount. Returns an exit status. */

@@ -5,12 +5,15 @@
 #include "fs/mount/activity.h"
 #include "fs/mount/changes.h"
 #include "fs/mount/mount_options.h"
-#include "fs/mount/read_failures.h"
 #include "fs/models/model_set.h"
 
 #include <fuse_lowlevel.h>
 
+#include <stdatomic.h>
 #include <stdbool.h>
+
+/* Causes of failed reads that are no file: they follow the files in are_logged. */
+enum { FS_OF_MEMORY, FS_OF_LENGTH, FS_N_OTHER_CAUSES };
 
 /* A tree that is shown: the mounted one, or of many models one that is open. */
 struct fs_shown {
@@ -20,7 +23,7 @@ struct fs_shown {
     uint32_t generation;  /* of all inodes but the mount's root */
     bool is_lasting;      /* the kernel may remember names and attributes until it is told */
     struct fs_changes changes;
-    struct fs_read_failures failures;
+    atomic_bool *are_logged; /* causes of failed reads: the files, and others; owned */
 };
 
 /* The user data of the session. */
@@ -30,7 +33,7 @@ struct fs_server {
     struct fuse_session *session;
     const struct fs_mount_options *options;
     struct fs_activity *activity;
-    _Atomic uint64_t n_failures; /* of reads */
+    _Atomic uint64_t n_failures; /* requests, without those that a signal interrupted */
 };
 
 /*
@@ -38,6 +41,13 @@ struct fs_server {
  */
 int fs_show(struct fs_server *server, struct fs_shown *shown, struct fs_tree *tree);
 void fs_hide(struct fs_shown *shown);
+
+/*
+ * Count that a request about `node` failed with `code`, a negative errno, and log the first failure
+ * of each cause: the reader gets only an errno. Any thread may call this.
+ */
+void fs_report_read_failure(struct fs_server *server, struct fs_shown *shown, fs_node_index node,
+                            int code);
 
 /*
  * Get the tree of an inode, for fs_leave(). Returns 0, or -ESTALE and others of
