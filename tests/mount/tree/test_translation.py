@@ -327,6 +327,18 @@ class TestLayouts(TranslationTestCase):
         self.assertEqual([1, 2, 3], found["glmocr.rope.mrope_section"])
         self.assertEqual(6, found["glmocr.vision.out_hidden_size"])
 
+    def test_gemma4(self):
+        path = self.model("gemma4", {"vision.feed_forward_length": (UINT32, 9), "/tokenizer.ggml.model": (STRING, b"llama")},
+                          {"blk.0.ffn_gate_exps.weight": [4, 2, 3], "blk.0.ffn_up_exps.weight": [4, 2, 3],
+                           "blk.0.ffn_gate_inp.per_expert_scale": [3], "v.patch_embd.weight": [2, 2, 3, 4]})
+        parts = numbers(24), numbers(24, 7)
+        fused = b"".join(part[16 * i:16 * i + 16] for i in range(3) for part in parts)
+        self.expect(path, {"tokenizer.ggml.model": "gemma4"},
+                    {"blk.0.ffn_gate_up_exps.weight": ([4, 4, 3], halves(fused)),
+                     "blk.0.ffn_down_exps.scale": ([3], "blk.0.ffn_gate_inp.per_expert_scale")})
+        found = self.way_back(path)
+        self.assertEqual([9, 3], [found[f"gemma4.vision.{key}"] for key in ("feed_forward_length", "projector.scale_factor")])
+
     def test_qwen3vl_projector(self):
         keys = {"vision.block_count": (UINT32, 2), "vision.patch_size": (UINT32, 2), "embedding_length": (UINT32, 5),
                 "vision.deepstack_visual_indexes": (ARRAY, Array(INT32, [1])),
