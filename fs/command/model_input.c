@@ -124,7 +124,8 @@ static void open_input(const struct fs_options *options, const char *name,
     input->path = listed->path;
     input->error = open_files(&options->open, listed, input, &report);
     input->why = report.first_error;
-    input->store_name = options->command == FS_INFO ? gguf_store_name_of(input->path) : NULL;
+    input->store_name =
+        options->command == FS_INFO ? gguf_store_name_of(input->path, listed->name) : NULL;
     if (input->store_name)
         gguf_store_find(input->store_name, true, &input->stored, reason);
     open_projector(options, input);

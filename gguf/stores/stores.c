@@ -157,15 +157,22 @@ static int refuse_name(const struct gguf_store_places *places, const char *name,
 {
     char remedy[GGUF_REMEDY_BYTES] = "", roots[GGUF_LIST_REASON_BYTES / 3] = "";
     const char *in = places->n > 0 ? " in " : "";
+    bool is_there = false;
 
-    for (size_t i = 0; i < places->n; i++)
+    for (size_t i = 0; i < places->n; i++) {
         gguf_append_name(roots, sizeof roots, places->list[i].root, "");
-    if (!name || places->n == 0 || (places->name[0] == '\0' && names[0] == '\0'))
-        return gguf_set_reason(reason, -ENOENT,
-                               "there is no store%s%s; name its folder, as in %s/DIR%s", in, roots,
-                               places->prefix, places->n == 0 ? ", or set HOME" : "");
-    if (strcmp(places->prefix, "hf:") == 0 && places->name[0] != '\0')
+        is_there |= access(places->list[i].root, F_OK) == 0;
+    }
+    if (name && strcmp(places->prefix, "hf:") == 0 && places->name[0] != '\0')
         gguf_remote_remedy(name, remedy);
+    if (!name || places->n == 0 || (!is_there && remedy[0] == '\0') ||
+        (places->name[0] == '\0' && names[0] == '\0'))
+        return gguf_set_reason(reason, -ENOENT,
+                               "there is no store%s%s; name its folder, as in %s%s", in, roots,
+                               places->prefix,
+                               strcmp(places->prefix, "oci:") == 0 ? "DIR:REFERENCE"
+                               : places->n == 0                    ? "/DIR, or set HOME"
+                                                                   : "/DIR");
     return gguf_set_reason(reason, -ENOENT, "%s%s%s%s%s",
                            places->name[0] == '\0' ? "names no model" : "there is no such model",
                            in, roots,
@@ -347,25 +354,32 @@ static bool has_file(const struct gguf_listed_model *model, const struct gguf_fi
 }
 
 /* Return the name of the model of a store that has the file, or NULL. */
-static char *find_name(const struct gguf_store_spot *place, const struct gguf_file_status *file)
+static char *find_name(const struct gguf_store_spot *place, const struct gguf_file_status *file,
+                       const char *likely)
 {
     struct gguf_model_list models = {0};
+    const struct gguf_listed_model *found = NULL;
     char *usual = gguf_store_roots(place->kind->prefix);
     char *line = gguf_text("%s\n", place->root), *name = NULL;
     const bool is_usual = usual && line && strstr(usual, line);
 
     load_all(&gguf_direct_access, place, &models);
-    for (size_t i = 0; i < models.n_models && !name; i++)
-        if (has_file(&models.models[i], file))
-            name = gguf_text("%s%s%s%s", place->kind->prefix, is_usual ? "" : place->root,
-                             is_usual ? "" : ":", models.models[i].name);
+    for (size_t i = models.n_models; i-- > 0;) {
+        const struct gguf_listed_model *model = &models.models[i];
+
+        if (has_file(model, file) && (!found || !likely || strcmp(found->name, likely) != 0))
+            found = model;
+    }
+    if (found)
+        name = gguf_text("%s%s%s%s", place->kind->prefix, is_usual ? "" : place->root,
+                         is_usual ? "" : ":", found->name);
     free(line);
     free(usual);
     gguf_model_list_free(&models);
     return name;
 }
 
-char *gguf_store_name_of(const char *path)
+char *gguf_store_name_of(const char *path, const char *likely)
 {
     char *real = realpath(path, NULL), *end = real ? strstr(real, "/blobs/") : NULL;
     struct gguf_file_status status;
@@ -377,7 +391,8 @@ char *gguf_store_name_of(const char *path)
         *end = '\0';
         for (size_t i = 0; i < GGUF_STORE_KINDS && !name; i++)
             if (gguf_store_kinds[i].blob_depth == depth)
-                name = find_name(&(struct gguf_store_spot){&gguf_store_kinds[i], real}, &status);
+                name = find_name(&(struct gguf_store_spot){&gguf_store_kinds[i], real}, &status,
+                                 likely);
         end = strrchr(real, '/');
     }
     free(real);

@@ -45,5 +45,8 @@ char *gguf_store_roots(const char *name);
  */
 bool gguf_store_complete(const char *word, FILE *stream);
 
-/* Return the name of the model that has the file at `path` in a store, or NULL; to be freed. */
-char *gguf_store_name_of(const char *path);
+/*
+ * Return the name of the model that has the file at `path` in a store, or NULL; to be freed. Of
+ * several it is the one that the store calls `likely`, which may be NULL, or the first.
+ */
+char *gguf_store_name_of(const char *path, const char *likely);

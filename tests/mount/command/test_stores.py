@@ -97,7 +97,7 @@ class TestOllama(StoreTestCase):
         os.rename(self.path(".ollama/models/manifests/registry.ollama.ai/library/tiny/1b"),
                   self.path("up/models/manifests/registry.ollama.ai/library/tiny/1b"))
         self.expect_refusal("names no model", f"ollama:{self.folder}/up")
-        self.expect_refusal("no such model", f"ollama:{self.folder}/nothing:tiny")
+        self.expect_refusal("there is no store in", f"ollama:{self.folder}/nothing:tiny")
 
     def test_names_of_another_form(self):
         self.put_model("passwd")
@@ -118,6 +118,10 @@ class TestOllama(StoreTestCase):
             self.assertEqual({"mmproj.gguf": "b", "adapter.gguf": "c", "draft.gguf": "d", "license": "e", "license-2": "f",
                               "params.json": "1"}, {name: path[-1] for name, path in info["stored_with"].items()})
         self.assertIn("store           ollama:tiny:latest\n", self.run_here("--info", path).out)
+        self.put_manifest({"layers": layers[:1]}, "registry.ollama.ai/library/a/latest")  # of the same blob
+        for name, files in (("ollama:tiny", 6), ("ollama:a", 0)):
+            info = json.loads(self.run_here("--info", "--json", name).out)
+            self.assertEqual((name + ":latest", files), (info["store"], len(info.get("stored_with", {}))))
 
     def test_completion(self):
         self.blob()
@@ -268,7 +272,7 @@ class TestFiles(StoreTestCase):
     def test_no_home(self):
         for name in ("hf:o/n", "llamacpp:o/n"):
             self.expect_refusal("set HOME", name, HOME="")
-        self.expect_refusal("there is no store; name its folder, as in oci:/DIR", "oci:")
+        self.expect_refusal("there is no store; name its folder, as in oci:DIR:REFERENCE", "oci:")
         for name in ("ollama:", f"oci:{self.folder}/nowhere", f"docker:{self.folder}/nowhere:"):
             self.expect_refusal("there is no store in ", name)
 
