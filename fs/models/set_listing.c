@@ -113,7 +113,8 @@ static int separate(struct fs_listing *listing)
 
 /*
  * Add a directory with links for each model that can be opened, as llama-server's --models-dir and
- * LM Studio want them: llama-server/NAME, where '_' stands for '/'.
+ * LM Studio want them: llama-server/NAME, where '_' stands for '/' and what would end a section or
+ * a value of presets.ini.
  */
 static int add_links(struct fs_listing *listing)
 {
@@ -129,7 +130,7 @@ static int add_links(struct fs_listing *listing)
             continue;
         links.name = gguf_text(FS_LLAMA_SERVER "/%s", model->name);
         for (char *c = links.name ? links.name + strlen(FS_LLAMA_SERVER "/") : NULL; c && *c; c++)
-            if (*c == '/')
+            if (strchr("/];#", *c))
                 *c = '_';
         target = strdup(model->name);
         result = target && links.name ? add_folders(listing, links.name, "") : -ENOMEM;

@@ -96,6 +96,7 @@ char *gguf_absolute_path(const char *path)
         return strdup(path);
     while (path[0] == '.' && path[1] == '/')
         path += 1 + strspn(path + 1, "/");
+    path += strcmp(path, ".") == 0;
     folder = getcwd(NULL, 0);
     if (!folder)
         return NULL;

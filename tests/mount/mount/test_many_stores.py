@@ -96,9 +96,12 @@ class TestStores(StoreMountCase):
         first, second = model(b"first"), model(b"second")
         self.put(first, "a", "b.gguf")
         self.put(second, "a_b.gguf")
+        for name in ("c]d", "c;d", "c#d"):
+            self.put(first, name + ".gguf")
         self.mountpoint = self.mount(self.store)
         texts = {name: self.read("llama-server", name, "model.gguf") for name in self.names("llama-server")}
-        self.assertEqual({"a_b", "a_b~2"}, set(texts))
+        self.assertEqual({"a_b", "a_b~2", "c_d", "c_d~2", "c_d~3"}, set(texts))
+        self.assertNotRegex(self.read("presets.ini"), rb"[;#]|\].")
         self.assertEqual({first, second}, set(texts.values()))
 
     def test_one_model_with_what_belongs_to_it(self):
