@@ -13,8 +13,8 @@ static const struct {
     enum { NO, MAY, MUST } file, to;
     const char *form;
 } kinds[] = {
-    {"--layers", gguf_do_layers, MAY, NO, "LIST"},
-    {"--experts", gguf_do_experts, NO, NO, "LIST"},
+    {"--layers", gguf_do_layers, MAY, NO, "0-9,FILE:12"},
+    {"--experts", gguf_do_experts, NO, NO, "0-9,12"},
     {"--drop", gguf_do_drop, NO, NO, "PATTERN"},
     {"--add", gguf_do_add, MUST, MAY,
      "FILE:PATTERN or FILE:FROM=TO, with one * in both or in neither"},
@@ -107,7 +107,7 @@ int gguf_surgery_add(struct gguf_surgery *surgery, const char *option, const cha
             return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
         if (!is_well_formed(step))
             return gguf_error(report, GGUF_RULE_COMPOSITION, -EINVAL, GGUF_NO_PLACE,
-                              "%s %s: the value has the form %s", option,
+                              "the value of %s, %s, has not the form %s", option,
                               gguf_quote(gguf_string_of(value)).text, kinds[kind].form);
         part = comma ? comma + 1 : NULL;
     }

@@ -118,6 +118,10 @@ int fs_take_edit(void *target, const struct gguf_option_use *use)
 
 bool fs_is_list(const char *word)
 {
+    const char *colon = strrchr(word, ':'), *list = colon ? colon + 1 : word;
+
+    if (list[strspn(list, "0123456789,-")] == '\0' && *list != '\0')
+        return true;
     return *word != '-' && access(word, F_OK) < 0 && !gguf_has_model_ending(word) &&
            !gguf_store_is_name(word);
 }

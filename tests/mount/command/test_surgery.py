@@ -203,6 +203,9 @@ class TestLayers(SurgeryTestCase):
         self.refuse("No such file", "--layers", "0,missing.gguf:1")
         self.refuse("needs a value", "--layers", "--drop", "x")
         self.refuse('--layers: "x" is not a list of numbers', "--layers", "x")
+        self.refuse("ollama:no:1b", "--layers", "0,ollama:no:1b:0-1")
+        self.refuse("ollama:no:1b", "--layers", "ollama:no:1b:0-1")
+        self.refuse('"0,", has not the form 0-9,FILE:12', "--layers", "0,")
         GgufFile().key(b"general.architecture", STRING, b"other").tensor(b"blk.0.x", [1], F32, bytes(4)).write(
             self.path("b.gguf"))
         self.refuse('its architecture is "other"', "--layers", "0,b.gguf:0")
