@@ -5,12 +5,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-struct gguf_cursor gguf_cursor_begin(struct gguf_file *file, struct gguf_encoding encoding)
+struct gguf_cursor gguf_cursor_begin(struct gguf_file *file, struct gguf_encoding encoding,
+                                     struct gguf_report *report)
 {
     return (struct gguf_cursor){.file = file,
                                 .size_bytes = gguf_source_end(&file->source),
                                 .offset = file->source.start_offset,
-                                .encoding = encoding};
+                                .encoding = encoding,
+                                .report = report};
 }
 
 uint64_t gguf_cursor_left(const struct gguf_cursor *cursor)
@@ -36,6 +38,7 @@ inline const uint8_t *gguf_cursor_take(struct gguf_cursor *cursor, uint64_t n_by
 
     if (n_bytes > cursor->size_bytes - cursor->offset) {
         cursor->failure = -ENODATA;
+        cursor->string_bytes = 0;
         return NULL;
     }
     if (cursor->file) {
@@ -110,6 +113,7 @@ inline int gguf_cursor_string(struct gguf_cursor *cursor, struct gguf_string *st
     bytes = gguf_cursor_take(cursor, length_bytes);
     if (!bytes) {
         cursor->offset = start;
+        cursor->string_bytes = length_bytes;
         return cursor->failure;
     }
     *string = (struct gguf_string){(const char *)bytes, length_bytes};
@@ -153,62 +157,47 @@ int gguf_cursor_skip_strings(struct gguf_cursor *cursor, uint64_t n)
     return result;
 }
 
-/* Report any failure other than the end of the bytes. */
-static int fail_source(const struct gguf_cursor *cursor, struct gguf_place place, const char *what,
-                       struct gguf_report *report)
+int gguf_cursor_fail(const struct gguf_cursor *cursor, const char *what)
 {
+    const uint64_t left = gguf_cursor_left(cursor);
+
     switch (cursor->failure) {
+    case -ENODATA:
+        if (cursor->string_bytes > 0)
+            return gguf_cursor_refuse(
+                cursor, GGUF_RULE_TRUNCATED_METADATA, -ENODATA, cursor->offset,
+                "%s has a length of %" PRIu64 " bytes, but only %" PRIu64
+                " are left of the file (unfinished download?)",
+                what, cursor->string_bytes, left - cursor->encoding.length_bytes);
+        return gguf_cursor_refuse(cursor, GGUF_RULE_TRUNCATED_METADATA, -ENODATA, cursor->offset,
+                                  "the file ends inside %s: %" PRIu64
+                                  " bytes are left (unfinished download?)",
+                                  what, left);
     case -E2BIG:
-        return gguf_error(report, GGUF_RULE_METADATA_LIMIT, -E2BIG, place,
-                          "with %s the metadata take over %" PRIu64
-                          " bytes, the limit for all files of a model",
-                          what, GGUF_MAX_HEADER_BYTES);
+        return gguf_cursor_refuse(cursor, GGUF_RULE_METADATA_LIMIT, -E2BIG, cursor->offset,
+                                  "with %s the metadata take over %" PRIu64
+                                  " bytes, the limit for all files of a model",
+                                  what, GGUF_MAX_HEADER_BYTES);
     case -EFBIG:
-        return gguf_error(report, GGUF_RULE_METADATA_HOLES, -EFBIG, place,
-                          "with %s over %" PRIu64
-                          " bytes of the metadata are holes of a sparse file, the limit "
-                          "(unfinished download? \"cp --sparse=never\" fills holes)",
-                          what, GGUF_MAX_HEADER_HOLE_BYTES);
+        return gguf_cursor_refuse(cursor, GGUF_RULE_METADATA_HOLES, -EFBIG, cursor->offset,
+                                  "with %s over %" PRIu64
+                                  " bytes of the metadata are holes of a sparse file, the limit "
+                                  "(unfinished download? \"cp --sparse=never\" fills holes)",
+                                  what, GGUF_MAX_HEADER_HOLE_BYTES);
     case -EAGAIN:
-        return gguf_error(report, GGUF_RULE_TRUNCATED_METADATA, -ENODATA, place,
-                          "%s is not there yet; all metadata must be there (unfinished "
-                          "download?)",
-                          what);
+        return gguf_cursor_refuse(cursor, GGUF_RULE_TRUNCATED_METADATA, -ENODATA, cursor->offset,
+                                  "%s is not there yet; all metadata must be there (unfinished "
+                                  "download?)",
+                                  what);
     case -EIO:
-        return gguf_error(report, GGUF_RULE_READ, -EIO, place,
-                          "%s cannot be read: the file has just become shorter, or its disk "
-                          "fails",
-                          what);
+        return gguf_cursor_refuse(
+            cursor, GGUF_RULE_READ, -EIO, cursor->offset,
+            "%s cannot be read: the file has just become shorter, or its disk "
+            "fails",
+            what);
     default:
-        return gguf_error(report, cursor->failure == -ENOMEM ? GGUF_RULE_MEMORY : GGUF_RULE_READ,
-                          cursor->failure, place, "%s: %s", what, strerror(-cursor->failure));
+        return gguf_cursor_refuse(
+            cursor, cursor->failure == -ENOMEM ? GGUF_RULE_MEMORY : GGUF_RULE_READ, cursor->failure,
+            cursor->offset, "%s: %s", what, strerror(-cursor->failure));
     }
-}
-
-int gguf_cursor_fail(const struct gguf_cursor *cursor, struct gguf_place place, const char *what,
-                     struct gguf_report *report)
-{
-    if (cursor->failure != -ENODATA)
-        return fail_source(cursor, gguf_moved(place, cursor->offset), what, report);
-    return gguf_error(report, GGUF_RULE_TRUNCATED_METADATA, -ENODATA,
-                      gguf_moved(place, cursor->offset),
-                      "the file ends inside %s: %" PRIu64 " bytes are left (unfinished download?)",
-                      what, gguf_cursor_left(cursor));
-}
-
-int gguf_cursor_fail_string(const struct gguf_cursor *cursor, struct gguf_place place,
-                            const char *what, struct gguf_report *report)
-{
-    struct gguf_cursor at_length = *cursor;
-    uint64_t length_bytes = 0;
-
-    if (cursor->failure != -ENODATA)
-        return fail_source(cursor, gguf_moved(place, cursor->offset), what, report);
-    if (gguf_cursor_length(&at_length, &length_bytes) < 0)
-        return gguf_cursor_fail(cursor, place, "a string's length", report);
-    return gguf_error(report, GGUF_RULE_TRUNCATED_METADATA, -ENODATA,
-                      gguf_moved(place, cursor->offset),
-                      "%s has a length of %" PRIu64 " bytes, but only %" PRIu64
-                      " are left of the file (unfinished download?)",
-                      what, length_bytes, gguf_cursor_left(&at_length));
 }

@@ -29,11 +29,17 @@ struct gguf_cursor {
     uint64_t size_bytes;
     uint64_t offset; /* from `data` or the start of the file; at most size_bytes */
     struct gguf_encoding encoding;
-    int failure; /* of the last function that failed, as a negative errno */
+    int failure;           /* of the last function that failed, as a negative errno */
+    uint64_t string_bytes; /* of the string that it could not read; 0: no string, or no length */
+
+    /* For messages: what is read. The place's own offset is not used. */
+    struct gguf_place place;
+    struct gguf_report *report;
 };
 
 /* A cursor at the start of a file's model. A file can have one cursor at a time. */
-struct gguf_cursor gguf_cursor_begin(struct gguf_file *file, struct gguf_encoding encoding);
+struct gguf_cursor gguf_cursor_begin(struct gguf_file *file, struct gguf_encoding encoding,
+                                     struct gguf_report *report);
 
 /* Return the number of bytes from the cursor to the end. */
 uint64_t gguf_cursor_left(const struct gguf_cursor *cursor);
@@ -91,12 +97,12 @@ int gguf_cursor_string(struct gguf_cursor *cursor, struct gguf_string *string);
 int gguf_cursor_skip_strings(struct gguf_cursor *cursor, uint64_t n);
 
 /*
- * Report that `what`, a part of `place`, cannot be read, and the cause. The finding's offset is the
- * cursor's. Call it after one of the functions above has failed. Returns a negative errno.
+ * Report that `what`, a part of the cursor's place, cannot be read, and the cause. The finding's
+ * offset is the cursor's. Call it after one of the functions above has failed. Returns a negative
+ * errno.
  */
-int gguf_cursor_fail(const struct gguf_cursor *cursor, struct gguf_place place, const char *what,
-                     struct gguf_report *report);
+int gguf_cursor_fail(const struct gguf_cursor *cursor, const char *what);
 
-/* The same for a string, after gguf_cursor_string() failed. */
-int gguf_cursor_fail_string(const struct gguf_cursor *cursor, struct gguf_place place,
-                            const char *what, struct gguf_report *report);
+/* Report an error at the cursor's place and this offset. Returns the code. */
+#define gguf_cursor_refuse(cursor, rule, code, offset, ...)                                        \
+    gguf_error((cursor)->report, rule, code, gguf_moved((cursor)->place, offset), __VA_ARGS__)

@@ -84,7 +84,7 @@ static void note_range(const struct gguf_open_options *options, struct gguf_repo
 
 static int read_start(struct gguf_file *file, struct gguf_start *start, struct gguf_report *report)
 {
-    struct gguf_cursor cursor = gguf_cursor_begin(file, (struct gguf_encoding){0});
+    struct gguf_cursor cursor = gguf_cursor_begin(file, (struct gguf_encoding){0}, report);
     const uint64_t n_bytes = gguf_cursor_left(&cursor);
 
     *start = (struct gguf_start){.n_bytes = MIN(GGUF_START_BYTES, n_bytes),
@@ -94,8 +94,8 @@ static int read_start(struct gguf_file *file, struct gguf_start *start, struct g
     if (start->n_bytes == 0)
         return 0;
     start->bytes = gguf_cursor_take(&cursor, start->n_bytes);
-    return start->bytes ? 0
-                        : gguf_cursor_fail(&cursor, gguf_at_part("header", 0), "its start", report);
+    cursor.place = gguf_at_part("header", 0);
+    return start->bytes ? 0 : gguf_cursor_fail(&cursor, "its start");
 }
 
 /* Find the format. Unless the user says where the model is, it may be in an archive. */

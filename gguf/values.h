@@ -71,12 +71,11 @@ static inline bool gguf_value_is_integer(const struct gguf_value *value)
 }
 
 /*
- * Read and check one value of a known type, including all nested values. `place` names the value in
- * errors; its offset is not used. Returns 0, or a negative errno with the reason in `report`. File
- * offsets there have the same origin as the cursor's.
+ * Read and check one value of a known type, including all nested values. Returns 0, or a negative
+ * errno with the reason in the cursor's report.
  */
-int gguf_value_read(struct gguf_cursor *cursor, enum gguf_value_type type, struct gguf_place place,
-                    struct gguf_value *value, struct gguf_report *report);
+int gguf_value_read(struct gguf_cursor *cursor, enum gguf_value_type type,
+                    struct gguf_value *value);
 
 /* Set *number to a number, or to 1 or 0 for a bool. Returns false for other values. */
 bool gguf_value_to_double(const struct gguf_value *value, double *number);

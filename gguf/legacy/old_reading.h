@@ -42,10 +42,10 @@ struct gguf_old_vocabulary {
 
 /*
  * Move the cursor past n_tokens tokens and record their place. Returns 0, or a negative errno with
- * the reason in `report`.
+ * the reason in the cursor's report.
  */
 int gguf_old_vocabulary_read(struct gguf_cursor *cursor, uint64_t n_tokens, bool has_scores,
-                             struct gguf_old_vocabulary *vocabulary, struct gguf_report *report);
+                             struct gguf_old_vocabulary *vocabulary);
 
 /*
  * Add the keys tokenizer.ggml.*, with the tokens as GGUF writes them. `tokenizer` is "llama":

@@ -16,48 +16,45 @@
 
 _Static_assert(GGUF_MAX_DIMS == 8, "the ones in read_entry()");
 
-static int read_start(struct gguf_cursor *cursor, struct gguf_place place,
-                      struct gguf_tensor *tensor, uint32_t *name_bytes, struct gguf_report *report)
+static int read_start(struct gguf_cursor *cursor, struct gguf_tensor *tensor, uint32_t *name_bytes)
 {
     const uint64_t offset = cursor->offset;
 
     if (gguf_cursor_u32(cursor, &tensor->n_dims) < 0 || gguf_cursor_u32(cursor, name_bytes) < 0 ||
         gguf_cursor_u32(cursor, &tensor->type_id) < 0)
-        return gguf_cursor_fail(cursor, place, "its dimensions, name length and type", report);
+        return gguf_cursor_fail(cursor, "its dimensions, name length and type");
     if (tensor->n_dims > OLD_MAX_DIMS)
-        return gguf_error(report, GGUF_RULE_DIMENSIONS, -EINVAL, gguf_moved(place, offset),
-                          "it has %" PRIu32 " dimensions, the limit is %d", tensor->n_dims,
-                          OLD_MAX_DIMS);
+        return gguf_cursor_refuse(cursor, GGUF_RULE_DIMENSIONS, -EINVAL, offset,
+                                  "it has %" PRIu32 " dimensions, the limit is %d", tensor->n_dims,
+                                  OLD_MAX_DIMS);
     if (*name_bytes > GGUF_MAX_TENSOR_NAME_BYTES)
-        return gguf_error(report, GGUF_RULE_NAME_LENGTH, -EINVAL,
-                          gguf_moved(place, offset + sizeof(uint32_t)),
-                          "its name has %" PRIu32 " bytes, the limit is %d", *name_bytes,
-                          GGUF_MAX_TENSOR_NAME_BYTES);
+        return gguf_cursor_refuse(cursor, GGUF_RULE_NAME_LENGTH, -EINVAL, offset + sizeof(uint32_t),
+                                  "its name has %" PRIu32 " bytes, the limit is %d", *name_bytes,
+                                  GGUF_MAX_TENSOR_NAME_BYTES);
     return 0;
 }
 
 static int read_entry(struct gguf_cursor *cursor, const struct gguf_old_layout *layout,
-                      struct gguf_place place, struct gguf_tensor *tensor,
-                      struct gguf_report *report)
+                      struct gguf_tensor *tensor)
 {
     uint32_t name_bytes;
     int result;
 
     *tensor = (struct gguf_tensor){.info_offset = cursor->offset, .ne = {1, 1, 1, 1, 1, 1, 1, 1}};
-    result = read_start(cursor, place, tensor, &name_bytes, report);
+    result = read_start(cursor, tensor, &name_bytes);
     if (result < 0)
         return result;
     for (uint32_t i = 0; i < tensor->n_dims; i++) {
         if (gguf_cursor_number(cursor, sizeof(uint32_t), &tensor->ne[i]) < 0)
-            return gguf_cursor_fail(cursor, place, "its dimensions", report);
+            return gguf_cursor_fail(cursor, "its dimensions");
     }
     tensor->name =
         (struct gguf_string){(const char *)gguf_cursor_take(cursor, name_bytes), name_bytes};
     if (!tensor->name.data)
-        return gguf_cursor_fail(cursor, place, "its name", report);
+        return gguf_cursor_fail(cursor, "its name");
     tensor->type = layout->type_of(layout->user, tensor->type_id);
     if (!tensor->type)
-        return gguf_error(report, GGUF_RULE_OLD_TYPE, -EINVAL,
+        return gguf_error(cursor->report, GGUF_RULE_OLD_TYPE, -EINVAL,
                           gguf_at_tensor(tensor->name, tensor->info_offset + 2 * sizeof(uint32_t)),
                           "its type %" PRIu32 " is unknown in files of this kind, so "
                           "the end of its data cannot be found",
@@ -68,11 +65,11 @@ static int read_entry(struct gguf_cursor *cursor, const struct gguf_old_layout *
 
 /* Move the cursor past the data, which do not belong to the header. */
 static int place_data(struct gguf_cursor *cursor, uint64_t alignment_bytes,
-                      struct gguf_tensor *tensor, struct gguf_report *report)
+                      struct gguf_tensor *tensor)
 {
     const uint64_t padding =
         (cursor->file->source.start_offset - cursor->offset) & (alignment_bytes - 1);
-    int result = gguf_validate_size(tensor, report);
+    int result = gguf_validate_size(tensor, cursor->report);
 
     if (result < 0)
         return result;
@@ -81,16 +78,17 @@ static int place_data(struct gguf_cursor *cursor, uint64_t alignment_bytes,
         tensor->size_bytes <= gguf_cursor_left(cursor) - padding) {
         if (gguf_cursor_skip_data(cursor, padding + tensor->size_bytes) == 0)
             return 0;
-        return gguf_cursor_fail(cursor, gguf_at_part("tensors", 0), "the next", report);
+        cursor->place = gguf_at_part("tensors", 0);
+        return gguf_cursor_fail(cursor, "the next");
     }
-    return gguf_error(report, GGUF_RULE_TRUNCATED_DATA, -ENODATA, gguf_tensor_place(tensor),
+    return gguf_error(cursor->report, GGUF_RULE_TRUNCATED_DATA, -ENODATA, gguf_tensor_place(tensor),
                       "its data are %" PRIu64 " bytes from byte %" PRIu64
                       ", but the file ends at %" PRIu64 " (unfinished download?)",
                       tensor->size_bytes, tensor->file_offset, cursor->size_bytes);
 }
 
 int gguf_old_tensors_read(struct gguf_cursor *cursor, const struct gguf_old_layout *layout,
-                          struct gguf_model *model, struct gguf_report *report)
+                          struct gguf_model *model)
 {
     size_t room = 0;
     char name[64];
@@ -102,19 +100,18 @@ int gguf_old_tensors_read(struct gguf_cursor *cursor, const struct gguf_old_layo
         int result;
 
         snprintf(name, sizeof name, "tensor %" PRIu64, model->n_tensors + 1);
-        place = gguf_at_part(name, cursor->offset);
+        cursor->place = place = gguf_at_part(name, cursor->offset);
         if (model->before.n_tensors + model->n_tensors >= GGUF_MAX_TENSORS)
-            return gguf_error(report, GGUF_RULE_METADATA_LIMIT, -E2BIG,
-                              gguf_moved(place, cursor->offset), "there are more, the limit is %d",
-                              GGUF_MAX_TENSORS);
+            return gguf_error(cursor->report, GGUF_RULE_METADATA_LIMIT, -E2BIG, place,
+                              "there are more, the limit is %d", GGUF_MAX_TENSORS);
         if (gguf_reserve(&model->tensors, &room, (size_t)model->n_tensors + 1, sizeof *tensor) < 0)
-            return gguf_system_error(report, -ENOMEM, place);
+            return gguf_system_error(cursor->report, -ENOMEM, place);
         tensor = &model->tensors[model->n_tensors];
-        result = read_entry(cursor, layout, place, tensor, report);
+        result = read_entry(cursor, layout, tensor);
         if (result == 0)
-            result = gguf_add_name_bytes(model, tensor->name.length_bytes, place, report);
+            result = gguf_add_name_bytes(model, tensor->name.length_bytes, place, cursor->report);
         if (result == 0)
-            result = place_data(cursor, layout->alignment_bytes, tensor, report);
+            result = place_data(cursor, layout->alignment_bytes, tensor);
         if (result < 0)
             return result;
         model->n_tensors++;

@@ -21,10 +21,11 @@ struct gguf_old_layout {
 
 /*
  * Read all tensors from the cursor to the end of the file into the model. Returns 0, or a negative
- * errno with the reason in `report`; the model then has the tensors before the one that failed.
+ * errno with the reason in the cursor's report; the model then has the tensors before the one that
+ * failed.
  */
 int gguf_old_tensors_read(struct gguf_cursor *cursor, const struct gguf_old_layout *layout,
-                          struct gguf_model *model, struct gguf_report *report);
+                          struct gguf_model *model);
 
 /* Remove all tensors from the model, and cut the header's copy before the first one. */
 void gguf_old_tensors_drop(struct gguf_model *model);

@@ -12,18 +12,18 @@
 #define LAST_BYTE_TOKEN  (FIRST_BYTE_TOKEN + 255u)
 
 int gguf_old_vocabulary_read(struct gguf_cursor *cursor, uint64_t n_tokens, bool has_scores,
-                             struct gguf_old_vocabulary *vocabulary, struct gguf_report *report)
+                             struct gguf_old_vocabulary *vocabulary)
 {
     const uint64_t smallest_bytes = sizeof(uint32_t) + (has_scores ? sizeof(float) : 0);
     char place[64];
 
     if (n_tokens > gguf_cursor_left(cursor) / smallest_bytes)
-        return gguf_error(report, GGUF_RULE_TRUNCATED_METADATA, -ENODATA, gguf_at(cursor->offset),
-                          "vocabulary: the header says that there are %" PRIu64 " tokens, but the "
-                          "%" PRIu64 " bytes that are left of the file hold at most %" PRIu64
-                          " (unfinished download?)",
-                          n_tokens, gguf_cursor_left(cursor),
-                          gguf_cursor_left(cursor) / smallest_bytes);
+        return gguf_error(
+            cursor->report, GGUF_RULE_TRUNCATED_METADATA, -ENODATA, gguf_at(cursor->offset),
+            "vocabulary: the header says that there are %" PRIu64 " tokens, but the "
+            "%" PRIu64 " bytes that are left of the file hold at most %" PRIu64
+            " (unfinished download?)",
+            n_tokens, gguf_cursor_left(cursor), gguf_cursor_left(cursor) / smallest_bytes);
     *vocabulary = (struct gguf_old_vocabulary){.bytes = gguf_cursor_take(cursor, 0),
                                                .file_offset = cursor->offset,
                                                .encoding = cursor->encoding,
@@ -32,11 +32,13 @@ int gguf_old_vocabulary_read(struct gguf_cursor *cursor, uint64_t n_tokens, bool
     for (uint64_t i = 0; i < n_tokens; i++) {
         struct gguf_string token;
 
+        const bool has_text = gguf_cursor_string(cursor, &token) == 0;
+
+        if (has_text && (!has_scores || gguf_cursor_skip(cursor, sizeof(float)) == 0))
+            continue;
         snprintf(place, sizeof place, "token %" PRIu64 " of %" PRIu64, i, n_tokens);
-        if (gguf_cursor_string(cursor, &token) < 0)
-            return gguf_cursor_fail_string(cursor, gguf_at_part(place, 0), "its text", report);
-        if (has_scores && gguf_cursor_skip(cursor, sizeof(float)) < 0)
-            return gguf_cursor_fail(cursor, gguf_at_part(place, 0), "its score", report);
+        cursor->place = gguf_at_part(place, 0);
+        return gguf_cursor_fail(cursor, has_text ? "its score" : "its text");
     }
     vocabulary->size_bytes = cursor->offset - vocabulary->file_offset;
     return 0;

@@ -48,8 +48,8 @@ bool gguf_probe_ggml(const struct gguf_start *start)
 
 /* ---- reading ---- */
 
-static int check_number(const struct gguf_hyperparameter *what, uint32_t number, uint64_t offset,
-                        struct gguf_report *report)
+static int check_number(const struct gguf_cursor *cursor, const struct gguf_hyperparameter *what,
+                        uint32_t number, uint64_t offset)
 {
     uint32_t smallest = 0, largest = MAX_PLAUSIBLE;
 
@@ -57,7 +57,7 @@ static int check_number(const struct gguf_hyperparameter *what, uint32_t number,
     case GGUF_ROLE_FLOAT:
         if (isfinite(gguf_old_float(number)))
             return 0;
-        return gguf_error(report, GGUF_RULE_HYPERPARAMETER, -EINVAL, gguf_at(offset),
+        return gguf_error(cursor->report, GGUF_RULE_HYPERPARAMETER, -EINVAL, gguf_at(offset),
                           "hyperparameter %s is not finite", what->name);
     case GGUF_ROLE_BOOL:
         largest = 1;
@@ -77,25 +77,24 @@ static int check_number(const struct gguf_hyperparameter *what, uint32_t number,
     }
     if (number >= smallest && number <= largest)
         return 0;
-    return gguf_error(report, GGUF_RULE_HYPERPARAMETER, -EINVAL, gguf_at(offset),
+    return gguf_error(cursor->report, GGUF_RULE_HYPERPARAMETER, -EINVAL, gguf_at(offset),
                       "hyperparameter %s is %" PRIu32 ", it can be %" PRIu32 " to %" PRIu32,
                       what->name, number, smallest, largest);
 }
 
-static int read_numbers(struct gguf_cursor *cursor, struct gguf_old_reading *reading,
-                        struct gguf_report *report)
+static int read_numbers(struct gguf_cursor *cursor, struct gguf_old_reading *reading)
 {
     const struct gguf_hyperparameter *list = reading->family->hyperparameters;
 
+    cursor->place = gguf_at_part("hyperparameters", 0);
     for (size_t i = 0; list[i].name; i++) {
         const uint64_t offset = cursor->offset;
         int result;
 
         assert(i < GGUF_MAX_HYPERPARAMETERS);
         if (gguf_cursor_u32(cursor, &reading->numbers[i]) < 0)
-            return gguf_cursor_fail(cursor, gguf_at_part("hyperparameters", 0), list[i].name,
-                                    report);
-        result = check_number(&list[i], reading->numbers[i], offset, report);
+            return gguf_cursor_fail(cursor, list[i].name);
+        result = check_number(cursor, &list[i], reading->numbers[i], offset);
         if (result < 0)
             return result;
         reading->by_role[list[i].role] = reading->numbers[i];
@@ -113,8 +112,7 @@ static bool has_role(const struct gguf_family *family, enum gguf_role role)
 }
 
 /* The heads must divide the width. At most a whole head is rotated; llama rotates all of it. */
-static int check_together(const struct gguf_old_reading *reading, uint64_t offset,
-                          struct gguf_report *report)
+static int check_together(const struct gguf_cursor *cursor, const struct gguf_old_reading *reading)
 {
     const uint32_t width = reading->by_role[GGUF_ROLE_WIDTH];
     const uint32_t n_heads = reading->by_role[GGUF_ROLE_HEADS];
@@ -126,38 +124,35 @@ static int check_together(const struct gguf_old_reading *reading, uint64_t offse
     if (width % n_heads == 0 && n_rotated <= width / n_heads &&
         (head_width == width / n_heads || !has_role(reading->family, GGUF_ROLE_HEAD_WIDTH)))
         return 0;
-    return gguf_error(report, GGUF_RULE_HYPERPARAMETER, -EINVAL, gguf_at(offset),
-                      "hyperparameters: %" PRIu32 " heads of which %" PRIu32
-                      " elements are rotated do not go with a width of %" PRIu32,
-                      n_heads, head_width + n_rotated, width);
+    return gguf_cursor_refuse(cursor, GGUF_RULE_HYPERPARAMETER, -EINVAL, cursor->offset,
+                              "%" PRIu32 " heads of which %" PRIu32
+                              " elements are rotated do not go with a width of %" PRIu32,
+                              n_heads, head_width + n_rotated, width);
 }
 
-static int read_mel_filters(struct gguf_cursor *cursor, struct gguf_mel_filters *filters,
-                            struct gguf_report *report)
+static int read_mel_filters(struct gguf_cursor *cursor, struct gguf_mel_filters *filters)
 {
     uint64_t n_values;
 
+    cursor->place = gguf_at_part("mel filters", 0);
     if (gguf_cursor_u32(cursor, &filters->n_mel) < 0 ||
         gguf_cursor_u32(cursor, &filters->n_fft) < 0)
-        return gguf_cursor_fail(cursor, gguf_at_part("mel filters", 0), "their numbers", report);
+        return gguf_cursor_fail(cursor, "their numbers");
     n_values = (uint64_t)filters->n_mel * filters->n_fft;
     if (n_values > gguf_cursor_left(cursor) / sizeof(float))
-        return gguf_error(report, GGUF_RULE_TRUNCATED_METADATA, -ENODATA, gguf_at(cursor->offset),
-                          "mel filters: %" PRIu32 " by %" PRIu32
-                          " numbers are more than the %" PRIu64
-                          " bytes that are left of the file (unfinished download?)",
-                          filters->n_mel, filters->n_fft, gguf_cursor_left(cursor));
+        return gguf_cursor_refuse(cursor, GGUF_RULE_TRUNCATED_METADATA, -ENODATA, cursor->offset,
+                                  "%" PRIu32 " by %" PRIu32 " numbers are more than the %" PRIu64
+                                  " bytes that are left of the file (unfinished download?)",
+                                  filters->n_mel, filters->n_fft, gguf_cursor_left(cursor));
     filters->values = gguf_cursor_take(cursor, n_values * sizeof(float));
-    return filters->values
-               ? 0
-               : gguf_cursor_fail(cursor, gguf_at_part("mel filters", 0), "their numbers", report);
+    return filters->values ? 0 : gguf_cursor_fail(cursor, "their numbers");
 }
 
 /* A limit for the allocation; the model has four. */
 #define VAD_MAX_LAYERS 64
 
 static int read_vad_layers(struct gguf_cursor *cursor, uint32_t n_layers,
-                           struct gguf_vad_sizes *sizes, struct gguf_report *report)
+                           struct gguf_vad_sizes *sizes)
 {
     const uint64_t n_bytes =
         (GGUF_VAD_PER_LAYER * (uint64_t)n_layers + GGUF_VAD_N_LAST) * sizeof(uint32_t);
@@ -165,40 +160,38 @@ static int read_vad_layers(struct gguf_cursor *cursor, uint32_t n_layers,
     const uint8_t *numbers;
 
     if (n_layers > VAD_MAX_LAYERS)
-        return gguf_error(report, GGUF_RULE_HYPERPARAMETER, -EINVAL, gguf_at(offset),
+        return gguf_error(cursor->report, GGUF_RULE_HYPERPARAMETER, -EINVAL, gguf_at(offset),
                           "the encoder has %" PRIu32 " layers, the limit is %d", n_layers,
                           VAD_MAX_LAYERS);
+    cursor->place = gguf_at_part("header", 0);
     numbers = gguf_cursor_take(cursor, n_bytes);
     if (!numbers)
-        return gguf_cursor_fail(cursor, gguf_at_part("header", 0),
-                                "the sizes of the encoder's layers and of the decoder", report);
+        return gguf_cursor_fail(cursor, "the sizes of the encoder's layers and of the decoder");
     sizes->n_layers = n_layers;
     sizes->numbers = (struct gguf_cursor){.data = numbers, .size_bytes = n_bytes};
     return 0;
 }
 
-static int read_header(struct gguf_cursor *cursor, struct gguf_old_reading *reading,
-                       struct gguf_report *report)
+static int read_header(struct gguf_cursor *cursor, struct gguf_old_reading *reading)
 {
     int result = 0;
 
+    cursor->place = gguf_at_part("header", 0);
     if (reading->family->extra == GGUF_EXTRA_VAD &&
         gguf_cursor_string(cursor, &reading->vad.model_type) < 0)
-        result =
-            gguf_cursor_fail(cursor, gguf_at_part("header", 0), "the name of the model", report);
+        result = gguf_cursor_fail(cursor, "the name of the model");
     if (result == 0)
-        result = read_numbers(cursor, reading, report);
+        result = read_numbers(cursor, reading);
     if (result == 0)
-        result = check_together(reading, cursor->offset, report);
+        result = check_together(cursor, reading);
     if (result == 0 && reading->family->extra == GGUF_EXTRA_VAD)
-        result = read_vad_layers(cursor, reading->by_role[GGUF_ROLE_LAYERS], &reading->vad, report);
+        result = read_vad_layers(cursor, reading->by_role[GGUF_ROLE_LAYERS], &reading->vad);
     if (result == 0 && reading->family->extra == GGUF_EXTRA_MEL_FILTERS)
-        result = read_mel_filters(cursor, &reading->filters, report);
+        result = read_mel_filters(cursor, &reading->filters);
     return result;
 }
 
-static int read_vocabulary(struct gguf_cursor *cursor, struct gguf_old_reading *reading,
-                           struct gguf_report *report)
+static int read_vocabulary(struct gguf_cursor *cursor, struct gguf_old_reading *reading)
 {
     const bool has_scores = reading->family->vocabulary == GGUF_VOCABULARY_SCORED &&
                             reading->container->last_version > 0;
@@ -210,16 +203,16 @@ static int read_vocabulary(struct gguf_cursor *cursor, struct gguf_old_reading *
         const uint64_t offset = cursor->offset;
         const uint32_t most = n_tokens;
 
+        cursor->place = gguf_at_part("vocabulary", 0);
         if (gguf_cursor_u32(cursor, &n_tokens) < 0)
-            return gguf_cursor_fail(cursor, gguf_at_part("vocabulary", 0), "the number of tokens",
-                                    report);
+            return gguf_cursor_fail(cursor, "the number of tokens");
         /* Whisper's files leave out tokens that are not text. */
         if (n_tokens == 0 || n_tokens > most)
-            return gguf_error(report, GGUF_RULE_HYPERPARAMETER, -EINVAL, gguf_at(offset),
-                              "vocabulary: it has %" PRIu32 " tokens, it can have 1 to %" PRIu32,
-                              n_tokens, most);
+            return gguf_cursor_refuse(cursor, GGUF_RULE_HYPERPARAMETER, -EINVAL, offset,
+                                      "it has %" PRIu32 " tokens, it can have 1 to %" PRIu32,
+                                      n_tokens, most);
     }
-    return gguf_old_vocabulary_read(cursor, n_tokens, has_scores, &reading->vocabulary, report);
+    return gguf_old_vocabulary_read(cursor, n_tokens, has_scores, &reading->vocabulary);
 }
 
 static uint32_t era_of(const struct gguf_old_reading *reading)
@@ -244,26 +237,27 @@ static const struct dequant_type *type_of(const void *user, uint32_t id)
 
 /* Read the file as one family. On failure the model has no tensors. */
 static int read_as(const struct gguf_family *family, struct gguf_cursor cursor,
-                   struct gguf_model *model, struct gguf_old_reading *reading,
-                   struct gguf_report *report)
+                   struct gguf_model *model, struct gguf_old_reading *reading)
 {
     const struct gguf_old_layout layout = {reading->container->alignment_bytes, type_of, reading};
     int result;
 
     *reading = (struct gguf_old_reading){
         .container = reading->container, .family = family, .version = reading->version};
-    result = read_header(&cursor, reading, report);
+    result = read_header(&cursor, reading);
     if (result == 0)
-        result = read_vocabulary(&cursor, reading, report);
+        result = read_vocabulary(&cursor, reading);
     reading->era = era_of(reading);
     if (result == 0)
-        result = gguf_old_tensors_read(&cursor, &layout, model, report);
+        result = gguf_old_tensors_read(&cursor, &layout, model);
     if (result == 0 && model->n_tensors == 0 && !family->has_vocabulary_files &&
-        gguf_cursor_skip(&cursor, 1) < 0)
-        result = gguf_cursor_fail(&cursor, gguf_at_part("tensors", 0), "the first", report);
+        gguf_cursor_skip(&cursor, 1) < 0) {
+        cursor.place = gguf_at_part("tensors", 0);
+        result = gguf_cursor_fail(&cursor, "the first");
+    }
     if (result == 0)
         result = gguf_old_tensors_name(model, family->names, reading->by_role[GGUF_ROLE_LAYERS],
-                                       reading->by_role[GGUF_ROLE_MORE_LAYERS], report);
+                                       reading->by_role[GGUF_ROLE_MORE_LAYERS], cursor.report);
     if (result < 0)
         gguf_old_tensors_drop(model);
     return result;
@@ -288,9 +282,10 @@ static int fail_unknown(const char *name, struct gguf_report *report)
 
 /* Try all families. If none fits, report why the one that was read furthest does not. */
 static int find_family(struct gguf_cursor cursor, struct gguf_model *model,
-                       struct gguf_old_reading *reading, struct gguf_report *report)
+                       struct gguf_old_reading *reading)
 {
     const struct gguf_family *family, *best = NULL;
+    struct gguf_report *report = cursor.report;
     struct gguf_finding furthest;
 
     for (size_t i = 0; (family = gguf_family_at(i)); i++) {
@@ -299,7 +294,8 @@ static int find_family(struct gguf_cursor cursor, struct gguf_model *model,
 
         if (family->is_twin)
             continue;
-        result = read_as(family, cursor, model, reading, &trial);
+        cursor.report = &trial;
+        result = read_as(family, cursor, model, reading);
         if (result == 0)
             return 0;
         if (result == -ENOMEM || result == -EIO)
@@ -317,32 +313,32 @@ static int find_family(struct gguf_cursor cursor, struct gguf_model *model,
 }
 
 static int read_file(struct gguf_cursor cursor, const char *family_name, struct gguf_model *model,
-                     struct gguf_old_reading *reading, struct gguf_report *report)
+                     struct gguf_old_reading *reading)
 {
     const struct gguf_family *family;
 
     if (!family_name)
-        return find_family(cursor, model, reading, report);
+        return find_family(cursor, model, reading);
     family = gguf_family_by_name(family_name);
     if (!family)
-        return fail_unknown(family_name, report);
-    return read_as(family, cursor, model, reading, report);
+        return fail_unknown(family_name, cursor.report);
+    return read_as(family, cursor, model, reading);
 }
 
 /* ---- the whole ---- */
 
-static int read_version(struct gguf_cursor *cursor, struct gguf_old_reading *reading,
-                        struct gguf_report *report)
+static int read_version(struct gguf_cursor *cursor, struct gguf_old_reading *reading)
 {
     const struct gguf_old_container *container = reading->container;
 
+    cursor->place = gguf_at_part("header", 0);
     if (container->last_version == 0)
         return 0;
     if (gguf_cursor_u32(cursor, &reading->version) < 0)
-        return gguf_cursor_fail(cursor, gguf_at_part("header", 0), "the version", report);
+        return gguf_cursor_fail(cursor, "the version");
     if (reading->version >= 1 && reading->version <= container->last_version)
         return 0;
-    return gguf_error(report, GGUF_RULE_VERSION, -EINVAL, gguf_at(4),
+    return gguf_error(cursor->report, GGUF_RULE_VERSION, -EINVAL, gguf_at(4),
                       "%s version %" PRIu32 " is unknown (known are 1 to %u)", container->name,
                       reading->version, container->last_version);
 }
@@ -352,14 +348,14 @@ int gguf_parse_ggml(struct gguf_model *model, const struct gguf_open_options *op
 {
     struct gguf_old_reading reading = {0};
     struct gguf_cursor cursor =
-        gguf_cursor_begin(&model->files[0], (struct gguf_encoding){.length_bytes = 4});
+        gguf_cursor_begin(&model->files[0], (struct gguf_encoding){.length_bytes = 4}, report);
     int result;
 
     reading.container = container_of(gguf_cursor_take(&cursor, 4), 4);
     assert(reading.container); /* the probe has matched the same bytes */
-    result = read_version(&cursor, &reading, report);
+    result = read_version(&cursor, &reading);
     if (result == 0)
-        result = read_file(cursor, options->family, model, &reading, report);
+        result = read_file(cursor, options->family, model, &reading);
     if (result < 0)
         return result;
     assert(reading.family);

@@ -188,8 +188,7 @@ bool gguf_probe_rwkv(const struct gguf_start *start)
            (version == OLDER_VERSION || version == NEWER_VERSION);
 }
 
-static int read_header(struct gguf_cursor *cursor, struct header *header,
-                       struct gguf_report *report)
+static int read_header(struct gguf_cursor *cursor, struct header *header)
 {
     const struct {
         const char *name;
@@ -200,16 +199,17 @@ static int read_header(struct gguf_cursor *cursor, struct header *header,
                    {"n_layer", 1, &header->n_layer},
                    {"data_type", 0, &header->data_type}};
 
+    cursor->place = gguf_at_part("header", 0);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         const uint32_t smallest = numbers[i].smallest, *number = numbers[i].number;
         const uint64_t offset = cursor->offset;
 
         if (gguf_cursor_u32(cursor, numbers[i].number) < 0)
-            return gguf_cursor_fail(cursor, gguf_at_part("header", 0), numbers[i].name, report);
+            return gguf_cursor_fail(cursor, numbers[i].name);
         if (*number < smallest || *number > MAX_PLAUSIBLE)
-            return gguf_error(report, GGUF_RULE_HYPERPARAMETER, -EINVAL, gguf_at(offset),
-                              "header: %s is %" PRIu32 ", it can be %" PRIu32 " to %" PRIu32,
-                              numbers[i].name, *number, smallest, MAX_PLAUSIBLE);
+            return gguf_cursor_refuse(cursor, GGUF_RULE_HYPERPARAMETER, -EINVAL, offset,
+                                      "%s is %" PRIu32 ", it can be %" PRIu32 " to %" PRIu32,
+                                      numbers[i].name, *number, smallest, MAX_PLAUSIBLE);
     }
     return 0;
 }
@@ -288,17 +288,17 @@ int gguf_parse_rwkv(struct gguf_model *model, const struct gguf_open_options *op
     struct header header = {0};
     const struct gguf_old_layout layout = {1, type_of, &header};
     struct gguf_cursor cursor =
-        gguf_cursor_begin(&model->files[0], (struct gguf_encoding){.length_bytes = 4});
+        gguf_cursor_begin(&model->files[0], (struct gguf_encoding){.length_bytes = 4}, report);
     const struct architecture *architecture;
     int result = gguf_cursor_skip(&cursor, 4);
 
     assert(result == 0); /* the probe has matched the magic */
-    result = read_header(&cursor, &header, report);
+    result = read_header(&cursor, &header);
     if (result < 0)
         return result;
     if (choose_types(model, &header, options->era) < 0)
         return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
-    result = gguf_old_tensors_read(&cursor, &layout, model, report);
+    result = gguf_old_tensors_read(&cursor, &layout, model);
     if (result < 0)
         return result;
     gguf_header_finish(&model->files[0].header, cursor.offset);

@@ -223,12 +223,14 @@ static void check_value(const uint8_t *data, size_t size)
 {
     struct gguf_report report = {0};
     struct gguf_value value;
-    struct gguf_cursor cursor = {
-        .data = data + 2, .size_bytes = size - 2, .encoding = {data[0] & 1, data[0] & 2 ? 4 : 8}};
+    struct gguf_cursor cursor = {.data = data + 2,
+                                 .size_bytes = size - 2,
+                                 .encoding = {data[0] & 1, data[0] & 2 ? 4 : 8},
+                                 .place = gguf_at_part("value", 0),
+                                 .report = &report};
     struct fs_sink text;
 
-    if (gguf_value_read(&cursor, data[1] % GGUF_N_VALUE_TYPES, gguf_at_part("value", 0), &value,
-                        &report) < 0) {
+    if (gguf_value_read(&cursor, data[1] % GGUF_N_VALUE_TYPES, &value) < 0) {
         FUZZ_CHECK(report.n_errors > 0, "a value is refused without an error message");
         return;
     }

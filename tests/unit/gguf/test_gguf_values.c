@@ -291,15 +291,18 @@ Test(gguf_values, deepest_nesting)
 Test(gguf_values, reads_one_value)
 {
     static const uint8_t bytes[] = {0xff, 0xff, 0xff, 2};
-    struct gguf_cursor cursor = {.data = bytes, .size_bytes = 4, .encoding = {false, 8}};
     struct gguf_report report = {0};
+    struct gguf_cursor cursor = {.data = bytes,
+                                 .size_bytes = 4,
+                                 .encoding = {false, 8},
+                                 .place = gguf_at_part("here", 0),
+                                 .report = &report};
     struct gguf_value value;
 
-    cr_expect_eq(gguf_value_read(&cursor, GGUF_INT16, gguf_at_part("here", 0), &value, &report), 0);
+    cr_expect_eq(gguf_value_read(&cursor, GGUF_INT16, &value), 0);
     cr_expect_eq(value.i64, -1);
     cr_expect_eq(cursor.offset, 2u);
-    cr_expect_eq(gguf_value_read(&cursor, GGUF_FLOAT32, gguf_at_part("here", 0), &value, &report),
-                 -ENODATA);
+    cr_expect_eq(gguf_value_read(&cursor, GGUF_FLOAT32, &value), -ENODATA);
     cr_expect_eq(report.first_error.file_offset, 2u);
     cr_expect_not_null(strstr(report.first_error.message, "here"));
     cr_expect_not_null(strstr(report.first_error.message, "2 bytes"));
