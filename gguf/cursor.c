@@ -120,40 +120,13 @@ inline int gguf_cursor_string(struct gguf_cursor *cursor, struct gguf_string *st
     return 0;
 }
 
-/* Skip at most n strings that have been copied already. Returns how many. */
-static uint64_t skip_copied_strings(struct gguf_cursor *cursor, uint64_t n)
-{
-    const struct gguf_header *header = &cursor->file->header;
-    const uint64_t end =
-        header->end_offset < cursor->size_bytes ? header->end_offset : cursor->size_bytes;
-    const unsigned width_bytes = cursor->encoding.length_bytes;
-    uint64_t offset = cursor->offset, i = 0;
-
-    for (; i < n && offset + width_bytes <= end; i++) {
-        const uint64_t length_bytes = gguf_load_number(gguf_header_at(header, offset), width_bytes,
-                                                       cursor->encoding.big_endian);
-
-        if (length_bytes > end - offset - width_bytes)
-            break;
-        offset += width_bytes + length_bytes;
-    }
-    cursor->offset = offset;
-    return i;
-}
-
 int gguf_cursor_skip_strings(struct gguf_cursor *cursor, uint64_t n)
 {
     struct gguf_string string;
     int result = 0;
 
-    while (result == 0 && n > 0) {
-        if (cursor->file)
-            n -= skip_copied_strings(cursor, n);
-        if (n > 0) {
-            result = gguf_cursor_string(cursor, &string);
-            n--;
-        }
-    }
+    for (; result == 0 && n > 0; n--)
+        result = gguf_cursor_string(cursor, &string);
     return result;
 }
 
