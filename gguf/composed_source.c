@@ -31,14 +31,6 @@ static uint64_t size_so_far(const struct composed *composed)
     return composed->count > 0 ? composed->list[composed->count - 1].end : 0;
 }
 
-static int open_composed(struct gguf_source *source, const char *path, struct gguf_report *report)
-{
-    (void)path;
-    (void)report;
-    source->size_bytes = size_so_far(source->state);
-    return 0;
-}
-
 static void close_composed(struct gguf_source *source)
 {
     free(source->state);
@@ -98,7 +90,6 @@ static struct gguf_pieces find_no_pieces(const struct gguf_source *source, uint6
 }
 
 static const struct gguf_source_kind composed_file = {
-    .open = open_composed,
     .close = close_composed,
     .read = read_composed,
     .get_status = get_composed_status,
@@ -325,8 +316,8 @@ static int open_source(struct gguf_model *model, struct composed *composed,
         free(composed);
         return gguf_system_error(report, result, GGUF_NO_PLACE);
     }
-    result = gguf_file_open_as(&composed_file, composed, first->path, &model->files[model->n_files],
-                               report);
+    result = gguf_file_open(&composed_file, composed, size_so_far(composed), first->path,
+                            &model->files[model->n_files], report);
     model->n_files += result == 0;
     return result;
 }

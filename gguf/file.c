@@ -1,5 +1,6 @@
 #include "gguf/file.h"
 
+#include "gguf/support/model_paths.h"
 #include "gguf/support/times.h"
 
 #include <errno.h>
@@ -15,32 +16,34 @@ struct gguf_changes {
     atomic_uint generation;
 };
 
-static const struct gguf_source_kind *const kinds[] = {[GGUF_ACCESS_MAPPED] = &gguf_mapped_file,
-                                                       [GGUF_ACCESS_READ] = &gguf_read_file,
-                                                       [GGUF_ACCESS_GROWING] = &gguf_growing_file};
-
-int gguf_file_open(const char *path, enum gguf_access access,
-                   const struct gguf_store_access *opener, struct gguf_file *file,
-                   struct gguf_report *report)
+int gguf_file_open(const struct gguf_source_kind *kind, const void *state, uint64_t size_bytes,
+                   const char *path, struct gguf_file *file, struct gguf_report *report)
 {
-    return gguf_file_open_as(kinds[access], (void *)(uintptr_t)opener, path, file, report);
-}
+    struct gguf_source *source = &file->source;
+    int result = 0;
 
-int gguf_file_open_as(const struct gguf_source_kind *kind, void *state, const char *path,
-                      struct gguf_file *file, struct gguf_report *report)
-{
-    int result;
-
-    *file = (struct gguf_file){.header = {.limit_bytes = GGUF_MAX_HEADER_BYTES,
+    *file = (struct gguf_file){.source = {.kind = kind,
+                                          .state = (void *)(uintptr_t)state,
+                                          .is_growing = kind->has,
+                                          .size_bytes = size_bytes,
+                                          .descriptor = -1},
+                               .header = {.limit_bytes = GGUF_MAX_HEADER_BYTES,
                                           .limit_hole_bytes = GGUF_MAX_HEADER_HOLE_BYTES}};
-    result = gguf_source_open(kind, state, path, &file->source, report);
-    if (result < 0)
+    if (kind->open && (result = kind->open(source, path, report)) < 0) {
+        gguf_file_close(file);
         return result;
+    }
+    source->end_offset = source->is_growing ? UINT64_MAX : source->size_bytes;
+    source->path = gguf_absolute_path(path);
+    if (!source->path)
+        result = -errno;
     file->changes = calloc(1, sizeof *file->changes);
     if (file->changes)
         pthread_mutex_init(&file->changes->lock, NULL);
-    result = file->changes ? file->source.kind->get_status(&file->source, &file->changes->seen)
-                           : -ENOMEM;
+    else
+        result = -ENOMEM;
+    if (result == 0)
+        result = kind->get_status(source, &file->changes->seen);
     if (result < 0) {
         gguf_system_error(report, result, GGUF_NO_PLACE);
         gguf_file_close(file);
@@ -50,7 +53,9 @@ int gguf_file_open_as(const struct gguf_source_kind *kind, void *state, const ch
 
 void gguf_file_close(struct gguf_file *file)
 {
-    gguf_source_close(&file->source);
+    if (file->source.kind)
+        file->source.kind->close(&file->source);
+    free(file->source.path);
     gguf_header_free(&file->header);
     if (file->changes)
         pthread_mutex_destroy(&file->changes->lock);

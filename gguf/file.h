@@ -11,8 +11,6 @@
 
 #include <time.h>
 
-struct gguf_store_access;
-
 /* All zero: not open. */
 struct gguf_file {
     struct gguf_source source;
@@ -21,20 +19,13 @@ struct gguf_file {
 };
 
 /*
- * Open the file at `path` as the kind of source for the access. `opener` opens it (see
- * gguf/stores/model_list.h) and may be NULL: by a system call. On success gguf_file_close() must be
- * called. On failure `report` has the reason.
+ * Open the file at `path` as a source of `kind` with a state, which the file owns, also on failure.
+ * The state of the kinds in gguf/source.h is the struct gguf_store_access that opens files (see
+ * gguf/stores/model_list.h), which is not owned; NULL: a system call. size_bytes is for kinds that
+ * open nothing. On success gguf_file_close() must be called. On failure `report` has the reason.
  */
-int gguf_file_open(const char *path, enum gguf_access access,
-                   const struct gguf_store_access *opener, struct gguf_file *file,
-                   struct gguf_report *report);
-
-/*
- * Open a source of the given kind with a state made by the caller. The file takes ownership of the
- * state, also on failure. Otherwise like gguf_file_open().
- */
-int gguf_file_open_as(const struct gguf_source_kind *kind, void *state, const char *path,
-                      struct gguf_file *file, struct gguf_report *report);
+int gguf_file_open(const struct gguf_source_kind *kind, const void *state, uint64_t size_bytes,
+                   const char *path, struct gguf_file *file, struct gguf_report *report);
 
 /* Close a file. Does nothing if it is all zero. */
 void gguf_file_close(struct gguf_file *file);

@@ -6,11 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum gguf_access access_of(const struct gguf_open_options *options)
+static int open_file(const char *path, const struct gguf_open_options *options,
+                     struct gguf_file *file, struct gguf_report *report)
 {
-    if (options->partial)
-        return GGUF_ACCESS_GROWING;
-    return options->unmapped ? GGUF_ACCESS_READ : GGUF_ACCESS_MAPPED;
+    const struct gguf_source_kind *kind = options->partial    ? &gguf_growing_file
+                                          : options->unmapped ? &gguf_read_file
+                                                              : &gguf_mapped_file;
+
+    return gguf_file_open(kind, options->opener, 0, path, file, report);
 }
 
 /* Open a file that was not named. Return 0, or -ENOMEM; other errors are noted in `shard`. */
@@ -25,8 +28,7 @@ static int open_other(const struct gguf_files *files, uint32_t index,
                                           : gguf_part_path(path, index);
     if (!shard->path)
         return -ENOMEM;
-    shard->error =
-        gguf_file_open(shard->path, access_of(options), options->opener, &shard->file, &report);
+    shard->error = open_file(shard->path, options, &shard->file, &report);
     if (shard->error == 0)
         return 0;
     shard->rule = report.first_error.rule;
@@ -54,7 +56,7 @@ int gguf_files_open(const char *path, const struct gguf_open_options *options,
 {
     struct gguf_file named;
     uint32_t number, count;
-    int result = gguf_file_open(path, access_of(options), options->opener, &named, report);
+    int result = open_file(path, options, &named, report);
 
     *files = (struct gguf_files){.count = 1};
     if (result < 0)

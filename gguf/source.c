@@ -1,38 +1,8 @@
 #include "gguf/source.h"
 
 #include "gguf/faults.h"
-#include "gguf/support/model_paths.h"
 
 #include <errno.h>
-#include <stdlib.h>
-
-int gguf_source_open(const struct gguf_source_kind *kind, void *state, const char *path,
-                     struct gguf_source *source, struct gguf_report *report)
-{
-    int result;
-
-    *source = (struct gguf_source){
-        .kind = kind, .state = state, .is_growing = kind->has, .descriptor = -1};
-    result = kind->open(source, path, report);
-    source->end_offset = source->is_growing ? UINT64_MAX : source->size_bytes;
-    if (result == 0) {
-        source->path = gguf_absolute_path(path);
-        if (!source->path)
-            result = gguf_system_error(report, -errno, GGUF_NO_PLACE);
-    }
-    if (result < 0)
-        gguf_source_close(source);
-    return result;
-}
-
-void gguf_source_close(struct gguf_source *source)
-{
-    if (!source->kind)
-        return;
-    source->kind->close(source);
-    free(source->path);
-    *source = (struct gguf_source){0};
-}
 
 bool gguf_source_has(const struct gguf_source *source, uint64_t offset, uint64_t n_bytes)
 {

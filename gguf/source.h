@@ -18,22 +18,15 @@
 
 struct gguf_source;
 
-/* How the bytes of a file are read. */
-enum gguf_access {
-    GGUF_ACCESS_MAPPED,
-    GGUF_ACCESS_READ,    /* with pread(), so that a file that shrinks raises no signal */
-    GGUF_ACCESS_GROWING, /* the same; the file is still being written */
-};
-
 /*
- * A kind of source: a row of the table in gguf/file.c, or a kind that a parser makes from other
- * files. Members that return int return 0 or a negative errno. Members marked optional may be NULL.
+ * A kind of source: of a file, or one that a parser makes from other files. Members that return int
+ * return 0 or a negative errno. Members marked optional may be NULL.
  */
 struct gguf_source_kind {
     /*
-     * Open `path`: set size_bytes, and whichever of descriptor and mapping the kind has. A growing
-     * source has no mapping: it would end where the file ends now. Reports why it fails; close() is
-     * called even then.
+     * Optional: open `path`: set size_bytes, and whichever of descriptor and mapping the kind has.
+     * A growing source has no mapping: it would end where the file ends now. Reports why it fails;
+     * close() is called even then.
      */
     int (*open)(struct gguf_source *source, const char *path, struct gguf_report *report);
     void (*close)(struct gguf_source *source);
@@ -86,16 +79,6 @@ struct gguf_source {
     void *state; /* what else the kind needs; its open() makes it, its close() frees it */
 };
 
-/*
- * Open the file at `path` as a source of `kind`. The source takes ownership of `state`, also on
- * failure. On success gguf_source_close() must be called. On failure `report` has the reason.
- */
-int gguf_source_open(const struct gguf_source_kind *kind, void *state, const char *path,
-                     struct gguf_source *source, struct gguf_report *report);
-
-/* Close a source. Does nothing if it is all zero. */
-void gguf_source_close(struct gguf_source *source);
-
 /* Return where the model's bytes ended when the file was opened. */
 static inline uint64_t gguf_source_end(const struct gguf_source *source)
 {
@@ -133,15 +116,12 @@ int gguf_source_lend(const struct gguf_source *source, uint64_t offset, size_t n
  */
 struct gguf_pieces gguf_source_find_pieces(const struct gguf_source *source, uint64_t offset);
 
-/*
- * The kinds that are files of their own. Their state is the struct gguf_store_access that opens
- * them, which they do not own; NULL: a system call.
- */
+/* ---- files of their own ---- */
 
 /* A complete file, mapped as a whole. */
 extern const struct gguf_source_kind gguf_mapped_file;
 
-/* A complete file, read with pread(). */
+/* A complete file, read with pread(), so that a file that shrinks raises no signal. */
 extern const struct gguf_source_kind gguf_read_file;
 
 /*

@@ -42,7 +42,7 @@ static int open_extra(const struct gguf_store_access *opener, const char *path, 
                       struct fs_input *input, struct gguf_report *report)
 {
     struct fs_extra *extra = &input->extras[input->n_extras];
-    const int result = gguf_file_open(path, GGUF_ACCESS_READ, opener, &extra->file, report);
+    const int result = gguf_file_open(&gguf_read_file, opener, 0, path, &extra->file, report);
 
     if (result < 0)
         return result;

@@ -107,14 +107,6 @@ static struct run find_run(const struct joined *joined, uint64_t offset)
     return run;
 }
 
-static int open_joined(struct gguf_source *source, const char *path, struct gguf_report *report)
-{
-    (void)path;
-    (void)report;
-    source->size_bytes = size_of(source->state);
-    return 0;
-}
-
 static void close_joined(struct gguf_source *source)
 {
     free_joined(source->state);
@@ -197,7 +189,6 @@ static struct gguf_pieces find_joined_pieces(const struct gguf_source *source, u
 }
 
 static const struct gguf_source_kind joined_file = {
-    .open = open_joined,
     .close = close_joined,
     .read = read_joined,
     .get_status = get_joined_status,
@@ -393,7 +384,8 @@ static int join(const struct gguf_parsed_files *parts, const struct gguf_open_op
         joined->parts[joined->n_parts] = *part;
         *part = (struct gguf_file){0};
     }
-    result = gguf_file_open_as(&joined_file, joined, joined->parts[0].source.path, &file, report);
+    result = gguf_file_open(&joined_file, joined, size_of(joined), joined->parts[0].source.path,
+                            &file, report);
     if (result == 0)
         result = gguf_parse_file(&file, &whole, model, report);
     if (result != 0)

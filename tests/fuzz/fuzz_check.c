@@ -151,7 +151,7 @@ int fuzz_open_model(const char *path, struct gguf_model **model, struct gguf_rep
     for (uint32_t i = 0; result == 0 && i < files.count; i++) {
         const struct gguf_source *file = &files.list[i].file.source;
 
-        result = gguf_file_open(path, GGUF_ACCESS_MAPPED, NULL, &files.list[i].file, report);
+        result = gguf_file_open(&gguf_mapped_file, NULL, 0, path, &files.list[i].file, report);
         if (result == 0 && file->size_bytes >= 4 && memcmp(file->mapping, "GGUF", 4) == 0)
             files.count = 1; /* GGUF has no parts */
     }

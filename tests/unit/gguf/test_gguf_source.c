@@ -27,14 +27,14 @@ static void fill_bytes(void)
         bytes[i] = (unsigned char)model_file_random(&state);
 }
 
-static struct gguf_file open_file(int descriptor, enum gguf_access access)
+static struct gguf_file open_file(int descriptor, const struct gguf_source_kind *kind)
 {
     struct gguf_report report = {0};
     struct gguf_file file;
     char path[64];
 
     snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
-    cr_assert_eq(gguf_file_open(path, access, NULL, &file, &report), 0, "%s",
+    cr_assert_eq(gguf_file_open(kind, NULL, 0, path, &file, &report), 0, "%s",
                  report.first_error.message);
     return file;
 }
@@ -89,15 +89,17 @@ static void expect_bytes(const struct gguf_file *file)
 
 Test(gguf_source, files_give_their_bytes)
 {
+    static const struct gguf_source_kind *const kinds[] = {&gguf_mapped_file, &gguf_read_file,
+                                                           &gguf_growing_file};
     int descriptor;
 
     fill_bytes();
     descriptor = model_file_create(bytes, N_BYTES);
-    for (enum gguf_access access = 0; access <= GGUF_ACCESS_GROWING; access++) {
-        struct gguf_file file = open_file(descriptor, access);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct gguf_file file = open_file(descriptor, kinds[i]);
 
-        cr_expect_eq(file.source.is_growing, access == GGUF_ACCESS_GROWING);
-        cr_expect_eq(file.source.mapping != NULL, access == GGUF_ACCESS_MAPPED);
+        cr_expect_eq(file.source.is_growing, kinds[i] == &gguf_growing_file);
+        cr_expect_eq(file.source.mapping != NULL, kinds[i] == &gguf_mapped_file);
         expect_bytes(&file);
         gguf_file_close(&file);
         gguf_file_close(&file); /* the second close does nothing */
@@ -112,8 +114,9 @@ Test(gguf_source, truncated_bytes_are_an_error)
 
     fill_bytes();
     descriptor = model_file_create(bytes, N_BYTES);
-    for (int is_growing = 0; is_growing < 2; is_growing++) {
-        struct gguf_file file = open_file(descriptor, is_growing);
+    for (int is_read = 0; is_read < 2; is_read++) {
+        struct gguf_file file =
+            open_file(descriptor, is_read ? &gguf_read_file : &gguf_mapped_file);
 
         cr_assert_eq(ftruncate(descriptor, N_BYTES / 2 + 1), 0);
         for (size_t n = 1; n <= N_BYTES; n = 2 * n + 1) {
@@ -147,7 +150,7 @@ Test(gguf_source, pages_past_the_end_are_an_error)
 
     fill_bytes();
     descriptor = model_file_create(bytes, N_BYTES);
-    file = open_file(descriptor, GGUF_ACCESS_MAPPED);
+    file = open_file(descriptor, &gguf_mapped_file);
     cr_assert_eq(ftruncate(descriptor, page_bytes + 10), 0);
     for (int i = 0; i < 3; i++) { /* the handler must survive a fault */
         cr_expect_eq(gguf_source_lend(&file.source, 0, N_BYTES, 1, copy_out, out), -EIO);
