@@ -43,7 +43,7 @@
     DO(set, iq2_tn) DO(set, bare_iq1_bn) DO(set, bare_iq2_bn) DO(set, iq4_nl_4_4) \
     DO(set, q4_0_r4) DO(set, q8_0_r4) DO(set, iq4_xs_r4)
 #define DEQUANT_DECODERS(DO, set) \
-    /* decode_numbers.c, kernels_numbers.c */ \
+    /* reference_numbers.c, kernels_numbers.c */ \
     DO(set, f32) DO(set, f16) DO(set, bf16) DO(set, f64) DO(set, i8) DO(set, i16) DO(set, i32) \
     DO(set, i64) \
     /* kernels_q.c */ \
@@ -73,12 +73,12 @@
     DO(set, era0_q5_0) DO(set, era0_q5_1) DO(set, era1_q4_0) DO(set, era1_q4_1) \
     DO(set, old_q8_0)
 #define DEQUANT_ENCODERS(DO, set) \
-    /* encode.c, kernels_numbers.c */ \
+    /* reference_numbers.c, kernels_numbers.c */ \
     DO(set, to_f16) DO(set, to_bf16) \
-    /* encode.c, kernels_encode.c */ \
+    /* reference_numbers.c, kernels_encode.c */ \
     DO(set, to_q8_0) DO(set, to_q4_0)
 #define DEQUANT_DOTS(DO, set) \
-    /* dot.c, kernels_dot.c */ \
+    /* reference_numbers.c, kernels_dot.c */ \
     DO(set, dot_f32) DO(set, dot_f16) DO(set, dot_bf16)
 #define DEQUANT_CONVERTERS(DO, set) \
     DEQUANT_CONVERTED(DO, set) \

@@ -1,7 +1,7 @@
 /*
  * Dot products in vectors of floats, to which smaller numbers are converted when they are loaded.
- * The sums are the reference's in dequant/reference/dot.c: 16 of them side by side, every step one
- * fused multiply-add, so the bits are the same with vectors of any width.
+ * The sums are the reference's in dequant/reference/reference_numbers.c: 16 of them side by side,
+ * every step one fused multiply-add, so the bits are the same with vectors of any width.
  */
 #include "dequant/kernels/simd.h"
 #include "dequant/small_floats.h"
