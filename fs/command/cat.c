@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
+#include <unistr.h>
 
 struct output {
     int error; /* of stdout, as opposed to one of the source */
@@ -31,13 +32,11 @@ struct output {
 /* How many bytes at the end are the start of an UTF-8 character that is not complete. */
 static size_t cut_bytes(const char *bytes, size_t n_bytes)
 {
-    for (size_t n = 1; n <= 3 && n <= n_bytes; n++) {
-        const unsigned char byte = (unsigned char)bytes[n_bytes - n];
+    ucs4_t character;
 
-        if (byte >= 0xc0)
-            return n < (byte >= 0xf0 ? 4U : byte >= 0xe0 ? 3U : 2U) ? n : 0;
-        if (byte < 0x80)
-            break;
+    for (size_t n = 1; n <= 3 && n <= n_bytes; n++) {
+        if (u8_mbtoucr(&character, (const uint8_t *)bytes + n_bytes - n, n) == -2)
+            return n;
     }
     return 0;
 }

@@ -7,9 +7,7 @@
 #include "fs/mount/serve.h"
 #include "gguf/support/exit_status.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sysexits.h>
 
 /* The server's arguments for making the tree. */
@@ -28,48 +26,53 @@ static int load_tree(void *argument, struct fs_tree **tree)
     return status;
 }
 
-/* Copy the list of all files that the mount reads. The files of the input come first. */
-static int list_files(const struct gguf_other *others, const struct gguf_files *files,
-                      struct gguf_files *all)
+static void add_descriptors(const struct gguf_files *files, int *list, size_t *n)
 {
-    *all = *files;
+    for (uint32_t i = 0; i < files->count; i++)
+        list[(*n)++] = files->list[i].file.source.descriptor;
+}
+
+/* Return the descriptors of all files that the mount reads, to be freed; or NULL. */
+static int *list_descriptors(const struct gguf_other *others, const struct fs_input *input,
+                             size_t *n)
+{
+    size_t most = input->files.count + input->n_extras + 1;
+    int *list;
+
     for (const struct gguf_other *other = others; other; other = other->next)
-        all->count += other->files.count;
-    all->list = calloc((size_t)all->count + 1, sizeof *all->list);
-    if (!all->list)
-        return -ENOMEM;
-    memcpy(all->list, files->list, files->count * sizeof *all->list);
-    all->count = files->count;
-    for (; others; others = others->next) {
-        if (others->files.count > 0)
-            memcpy(all->list + all->count, others->files.list,
-                   others->files.count * sizeof *all->list);
-        all->count += others->files.count;
-    }
-    return 0;
+        most += other->files.count;
+    list = calloc(most, sizeof *list);
+    *n = 0;
+    for (size_t i = 0; list && i < input->n_extras; i++)
+        list[(*n)++] = input->extras[i].file.source.descriptor;
+    if (list)
+        add_descriptors(&input->files, list, n);
+    for (; list && others; others = others->next)
+        add_descriptors(&others->files, list, n);
+    return list;
 }
 
 /* Returns an exit status. */
 static int mount_input(const struct fs_options *options, struct fs_input *input)
 {
     struct load load = {.options = options, .input = input};
-    struct gguf_files files;
+    size_t n;
+    int *descriptors = list_descriptors(options->edits.surgery.others, input, &n);
     int status;
 
-    if (list_files(options->edits.surgery.others, &input->files, &files) < 0)
+    if (!descriptors)
         return fs_refuse_memory();
     status = fs_serve(
         &(struct fs_mount){.source = input->files.list[input->files.named].file.source.path,
                            .mountpoint = options->directory,
-                           .files = &files,
-                           .extras = input->extras,
-                           .n_extras = input->n_extras,
+                           .descriptors = descriptors,
+                           .n_descriptors = n,
                            .options = &options->mount,
                            .load = load_tree,
                            .content_options = options->content_options,
                            .argument = &load});
 
-    free(files.list);
+    free(descriptors);
     if (load.tree)
         fs_close_tree(load.tree);
     return status;

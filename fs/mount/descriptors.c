@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -56,10 +57,11 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-void fs_close_all_but(const int *others, size_t n)
+void fs_close_all_but(int *others, size_t n)
 {
     int low = STDERR_FILENO;
 
+    qsort(others, n, sizeof *others, compare);
     for (size_t i = 0; i < n; i++) {
         if (others[i] > low + 1)
             close_range((unsigned)low + 1, (unsigned)others[i] - 1, 0);
@@ -67,22 +69,4 @@ void fs_close_all_but(const int *others, size_t n)
             low = others[i];
     }
     close_range((unsigned)low + 1, UINT_MAX, 0);
-}
-
-int fs_close_inherited(const struct gguf_files *files, const struct fs_extra *extras,
-                       size_t n_extras)
-{
-    const size_t n_files = files ? files->count : 0, n = n_files + n_extras;
-    int *ours = calloc(n + 1, sizeof *ours);
-
-    if (!ours)
-        return -ENOMEM;
-    for (size_t i = 0; i < n_files; i++)
-        ours[i] = files->list[i].file.source.descriptor;
-    for (size_t i = 0; i < n_extras; i++)
-        ours[n_files + i] = extras[i].file.source.descriptor;
-    qsort(ours, n, sizeof *ours, compare);
-    fs_close_all_but(ours, n);
-    free(ours);
-    return 0;
 }

@@ -1,9 +1,6 @@
 /* Open descriptors: passed from the keeper of a mount to its server, or left open by the caller. */
 #pragma once
 
-#include "fs/tree/facts/facts.h"
-#include "gguf/files.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -16,12 +13,8 @@ bool fs_send_message(int socket, const void *bytes, size_t n_bytes, int descript
  */
 bool fs_receive_message(int socket, void *bytes, size_t n_bytes, int *descriptor);
 
-/* Close all descriptors except 0, 1, 2 and n others, in ascending order; -1 stands for none. */
-void fs_close_all_but(const int *others, size_t n);
-
 /*
- * Close all descriptors except 0, 1, 2 and the descriptors of `files` (may be NULL) and of the
- * extras. Otherwise they would stay open as long as the daemon lives. Returns 0 or -ENOMEM.
+ * Close all descriptors except 0, 1, 2 and n others, which it sorts; -1 stands for none. Otherwise
+ * they would stay open as long as the daemon lives.
  */
-int fs_close_inherited(const struct gguf_files *files, const struct fs_extra *extras,
-                       size_t n_extras);
+void fs_close_all_but(int *others, size_t n);

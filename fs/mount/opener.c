@@ -272,7 +272,7 @@ int fs_opener_start(struct fs_opener *opener, const char *const *roots, const ch
     child = fork();
     if (child == 0) {
         /* Descriptors of the server would keep its users from noticing its end. */
-        fs_close_all_but((const int[]){ends[1]}, 1);
+        fs_close_all_but(&ends[1], 1);
         run(ends[1], roots, mountpoint, sandbox);
     }
     close(ends[1]);

@@ -279,8 +279,8 @@ int fs_serve(const struct fs_mount *mount)
     int status;
 
     sigprocmask(SIG_BLOCK, NULL, &session.signals);
-    if (!session.server.activity || make_arguments(mount->source, options, &arguments) < 0 ||
-        fs_close_inherited(mount->files, mount->extras, mount->n_extras) < 0) {
+    fs_close_all_but(mount->descriptors, mount->n_descriptors);
+    if (!session.server.activity || make_arguments(mount->source, options, &arguments) < 0) {
         fuse_opt_free_args(&arguments);
         return out_of_memory();
     }

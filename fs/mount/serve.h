@@ -3,7 +3,6 @@
 
 #include "fs/mount/mount_options.h"
 #include "fs/models/model_set.h"
-#include "gguf/files.h"
 
 #include <stdint.h>
 
@@ -12,10 +11,8 @@ struct fs_mount {
     const char *source; /* as the table of mounts shows it */
     const char *mountpoint;
     const struct fs_models *models; /* NULL: the tree of a single model */
-    /* Opened; all other descriptors but 0, 1 and 2 are closed. NULL: none. */
-    const struct gguf_files *files;
-    const struct fs_extra *extras; /* likewise */
-    size_t n_extras;
+    int *descriptors;               /* of opened files; all others but 0, 1 and 2 are closed */
+    size_t n_descriptors;
     const struct fs_mount_options *options;
 
     /*

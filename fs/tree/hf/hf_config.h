@@ -68,11 +68,11 @@ typedef void fs_hf_writer(struct fs_hf_config *config, const struct fs_hf_member
     X(vocab_size), X(token_id), X(ends), X(has), X(lacks), X(kinds), X(n_layer), X(head_dim),      \
         X(n_head_kv), X(hybrid_n_head_kv), X(window), X(layer_types), X(layers_with), X(n_dense),  \
         X(gating), X(normed), X(rows), X(columns), X(largest), X(quotient), X(equals),             \
-        X(attention_scale), X(n_shared), X(last_layer), X(rank), X(rope), X(phi3_rope),            \
-        X(rope_by_type), X(new_rope_by_type), X(gemma4_rope), X(minicpm_scales), X(whole_part),    \
-        X(laguna_layers), X(query_scalar), X(sparsity), X(n_shared_kv), X(gemma4_heads),           \
-        X(multi_query), X(decoder), X(mpt_attention), X(dbrx_parts), X(full_n_head_kv),            \
-        X(latent_widths), X(choice_method), X(granite_rotation), X(jamba_layers)
+        X(attention_scale), X(n_shared), X(last_layer), X(rope), X(phi3_rope), X(rope_by_type),    \
+        X(gemma4_rope), X(minicpm_scales), X(whole_part), X(heads), X(query_scalar), X(sparsity),  \
+        X(n_shared_kv), X(gemma4_heads), X(multi_query), X(decoder), X(mpt_attention),             \
+        X(dbrx_parts), X(full_n_head_kv), X(latent_widths), X(choice_method), X(granite_rotation), \
+        X(jamba_layers)
 #define FS_HF_WRITER(name) fs_hf_write_##name
 fs_hf_writer FS_HF_WRITERS(FS_HF_WRITER);
 

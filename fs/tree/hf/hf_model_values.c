@@ -33,21 +33,14 @@ void fs_hf_write_whole_part(struct fs_hf_config *config, const struct fs_hf_memb
     fs_hf_member_json(config, member->name, "1.0");
 }
 
-/* Laguna: no key says which layers have a window: all but the first of four. */
-void fs_hf_write_laguna_layers(struct fs_hf_config *config, const struct fs_hf_member *member)
+/* The number of heads of each layer. */
+void fs_hf_write_heads(struct fs_hf_config *config, const struct fs_hf_member *member)
 {
-    const struct fs_hf_model *hf = config->hf;
-    const uint64_t n_layer = fs_hf_n_layer(hf);
-    const bool has_window = fs_hf_number(hf, "attention.sliding_window", 0) > 0;
+    const uint64_t n_layer = fs_hf_n_layer(config->hf);
 
     fs_hf_begin_array(config, member->name);
     for (uint64_t i = 0; i < n_layer; i++)
-        fs_hf_element_text(config,
-                           has_window && i % 4 > 0 ? "sliding_attention" : "full_attention");
-    fs_hf_end_array(config);
-    fs_hf_begin_array(config, "num_attention_heads_per_layer");
-    for (uint64_t i = 0; i < n_layer; i++)
-        fs_hf_element_unsigned(config, fs_hf_n_head(hf, i));
+        fs_hf_element_unsigned(config, fs_hf_n_head(config->hf, i));
     fs_hf_end_array(config);
 }
 

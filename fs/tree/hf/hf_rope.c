@@ -400,8 +400,12 @@ void fs_hf_write_phi3_rope(struct fs_hf_config *config, const struct fs_hf_membe
     write_rope(config, member, true);
 }
 
-static void write_rope_by_type(struct fs_hf_config *config, const struct fs_hf_member *member,
-                               bool has_rope_scaling)
+/*
+ * rope_parameters for each kind of attention. The argument is the base of windowed layers if the
+ * key rope.freq_base_swa is missing; default: the base of the other layers. "new" after it: classes
+ * that transformers 4 lacks do not accept rope_scaling.
+ */
+void fs_hf_write_rope_by_type(struct fs_hf_config *config, const struct fs_hf_member *member)
 {
     const struct fs_hf_model *hf = config->hf;
     const double theta = fs_hf_float(hf, "rope.freq_base", 10000);
@@ -426,23 +430,8 @@ static void write_rope_by_type(struct fs_hf_config *config, const struct fs_hf_m
     fs_hf_end_object(config);
     fs_hf_member_float(config, "rope_theta", theta);
     fs_hf_member_float(config, "rope_local_base_freq", windowed_theta);
-    if (has_rope_scaling)
+    if (!member->arguments[1])
         write_rope_scaling(config, &scaling);
-}
-
-/*
- * rope_parameters for each kind of attention. The argument is the base of windowed layers if the
- * key rope.freq_base_swa is missing; default: the base of the other layers.
- */
-void fs_hf_write_rope_by_type(struct fs_hf_config *config, const struct fs_hf_member *member)
-{
-    write_rope_by_type(config, member, true);
-}
-
-/* The same for classes that transformers 4 lacks: they do not accept rope_scaling. */
-void fs_hf_write_new_rope_by_type(struct fs_hf_config *config, const struct fs_hf_member *member)
-{
-    write_rope_by_type(config, member, false);
 }
 
 /* Gemma 4: factors are 1 for the rotated part of a head, and without effect for the rest. */

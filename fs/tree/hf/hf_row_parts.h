@@ -111,8 +111,8 @@
     "num_key_value_heads@largest/attention.head_count_kv "                                         \
     "max_position_embeddings=context_length" EXPERT_WIDTH SHARED_WIDTH                             \
     " moe_routed_scaling_factor=expert_weights_scale:1.0 "                                         \
-    "expert_weights_norm@normed" WINDOW " layer_types@laguna_layers" MLP_KINDS                     \
-    " partial_rotary_factor@new_rope_by_type" BY_SIGMOID
+    "expert_weights_norm@normed" WINDOWS "4/first num_attention_heads_per_layer@heads" MLP_KINDS   \
+    " partial_rotary_factor@rope_by_type/0/new" BY_SIGMOID
 #define COHERE2MOE                                                                                 \
     " logit_scale=logit_scale" NORMED_IF SHARED_COUNT                                              \
     " intermediate_size@largest/expert_feed_forward_length "                                       \
@@ -193,27 +193,28 @@
     COMMON_SIZES " intermediate_size=feed_forward_length? num_key_value_heads@full_n_head_kv "     \
                  "v_head_dim=attention.value_length "                                              \
                  "attention_value_scale=attention.value_scale:null" WINDOWS "key" MLP_KINDS        \
-                 " partial_rotary_factor@new_rope_by_type/10000 n_routed_experts=expert_count "    \
+                 " partial_rotary_factor@rope_by_type/10000/new n_routed_experts=expert_count "    \
                  "num_experts_per_tok=expert_used_count" EXPERT_WIDTH                              \
                  " routed_scaling_factor:1.0" NORMED EXPERT_GROUPS
 
 #define LATENT                                                                                     \
     COMMON_SIZES                                                                                   \
-    " intermediate_size=feed_forward_length q_lora_rank@rank/blk.%.attn_q_a.weight "               \
+    " intermediate_size=feed_forward_length q_lora_rank@rows/blk.%.attn_q_a.weight/null "          \
     "kv_lora_rank=attention.kv_lora_rank widths@latent_widths rope@rope/10" RMS_NORM SILU
 #define INDEXER                                                                                    \
     LATENT ROUTED " index_n_heads=attention.indexer.head_count "                                   \
                   "index_head_dim=attention.indexer.key_length "                                   \
                   "index_topk=attention.indexer.top_k" MLP_KINDS BY_SIGMOID
 #define KIMI                                                                                       \
-    COMMON_SIZES " intermediate_size=feed_forward_length? q_lora_rank@rank/blk.%.attn_q_a.weight " \
-                 "kv_lora_rank=attention.kv_lora_rank widths@latent_widths "                       \
-                 "layer_types@kinds/blk.%.ssm_a/linear_attention/full_attention" MLP_KINDS         \
-                 " linear_head_dim=kda.head_dim linear_num_heads@rows/blk.%.ssm_beta.weight "      \
-                 "linear_conv_kernel_dim=ssm.conv_kernel num_experts=expert_count "                \
-                 "num_experts_per_token=expert_used_count" SHARED_COUNT EXPERT_WIDTH EXPERT_SCALE  \
-                 " moe_renormalize:true num_expert_group=expert_group_count:1 "                    \
-                 "topk_group=expert_group_used_count:1"
+    COMMON_SIZES                                                                                   \
+        " intermediate_size=feed_forward_length? q_lora_rank@rows/blk.%.attn_q_a.weight/null "     \
+        "kv_lora_rank=attention.kv_lora_rank widths@latent_widths "                                \
+        "layer_types@kinds/blk.%.ssm_a/linear_attention/full_attention" MLP_KINDS                  \
+        " linear_head_dim=kda.head_dim linear_num_heads@rows/blk.%.ssm_beta.weight "               \
+        "linear_conv_kernel_dim=ssm.conv_kernel num_experts=expert_count "                         \
+        "num_experts_per_token=expert_used_count" SHARED_COUNT EXPERT_WIDTH EXPERT_SCALE           \
+        " moe_renormalize:true num_expert_group=expert_group_count:1 "                             \
+        "topk_group=expert_group_used_count:1"
 
 #define MAMBA                                                                                      \
     " hidden_size=embedding_length num_hidden_layers@n_layer state_size=ssm.state_size "           \

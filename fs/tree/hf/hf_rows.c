@@ -167,7 +167,7 @@ static const struct fs_hf_row rows[] = {
      .config = SIZES BASE NUM_EXPERTS " clip_qkv:null" NOT_NORMED ATTENTION_BIAS},
     {"mellum", "MellumForCausalLM", "mellum", gguf_naming_qwen3_moe,
      .config = SIZES RMS_NORM SILU HEAD_DIM NUM_LOCAL_EXPERTS EXPERT_WIDTH NORMED WINDOWS
-     "4" MLP_KINDS " rope@new_rope_by_type" ATTENTION_BIAS},
+     "4" MLP_KINDS " rope@rope_by_type/0/new" ATTENTION_BIAS},
     {"granitemoe", "GraniteMoeSharedForCausalLM", "granitemoeshared", gguf_naming_granitemoeshared,
      .config = GRANITEMOE, .applies = has_shared_experts},
     {"granitemoe", "GraniteMoeForCausalLM", "granitemoe", gguf_naming_granitemoeshared,

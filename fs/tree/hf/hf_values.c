@@ -79,30 +79,24 @@ void fs_hf_write_lacks(struct fs_hf_config *config, const struct fs_hf_member *m
     fs_hf_member_bool(config, member->name, !fs_hf_any_tensor(config->hf, member->arguments[0]));
 }
 
-/* The number of rows or columns of tensors of a pattern, if there are any. */
+/* PATTERN[/JSON]: the number of rows of tensors of a pattern; without them JSON, or no member. */
 void fs_hf_write_rows(struct fs_hf_config *config, const struct fs_hf_member *member)
 {
     const struct gguf_tensor *tensor = fs_hf_any_tensor(config->hf, member->arguments[0]);
 
     if (tensor)
         fs_hf_member_unsigned(config, member->name, tensor->ne[1]);
+    else if (member->arguments[1])
+        fs_hf_member_json(config, member->name, member->arguments[1]);
 }
 
+/* The number of their columns. */
 void fs_hf_write_columns(struct fs_hf_config *config, const struct fs_hf_member *member)
 {
     const struct gguf_tensor *tensor = fs_hf_any_tensor(config->hf, member->arguments[0]);
 
     if (tensor)
         fs_hf_member_unsigned(config, member->name, tensor->ne[0]);
-}
-
-/* The same of rows, or null. */
-void fs_hf_write_rank(struct fs_hf_config *config, const struct fs_hf_member *member)
-{
-    if (fs_hf_any_tensor(config->hf, member->arguments[0]))
-        fs_hf_write_rows(config, member);
-    else
-        fs_hf_member_json(config, member->name, "null");
 }
 
 /* The largest number of an array. */
@@ -212,8 +206,9 @@ void fs_hf_write_window(struct fs_hf_config *config, const struct fs_hf_member *
 
 /*
  * Attention with or without a window, for each layer. The argument is the period if the model has
- * no key for it: the last layer of each period has no window; 0: no layer has a window. "key": the
- * key is required and, if it is a period (Cohere), the first layer of each has no window.
+ * no key for it: the last layer of each period has no window, with "first" after it the first one;
+ * 0: no layer has a window. "key": the key is required and, if it is a period (Cohere), the first
+ * layer of each has no window.
  */
 void fs_hf_write_layer_types(struct fs_hf_config *config, const struct fs_hf_member *member)
 {
@@ -222,6 +217,7 @@ void fs_hf_write_layer_types(struct fs_hf_config *config, const struct fs_hf_mem
     const struct gguf_key *key = fs_hf_key(hf, pattern);
     const uint64_t n_layer = fs_hf_n_layer(hf);
     const bool is_by_key = strcmp(member->arguments[0], "key") == 0;
+    const bool is_first = is_by_key || member->arguments[1];
     const uint64_t period = fs_hf_number(hf, pattern, fs_hf_argument(member, 0));
 
     if (is_by_key && !key)
@@ -229,7 +225,7 @@ void fs_hf_write_layer_types(struct fs_hf_config *config, const struct fs_hf_mem
                       (int)hf->architecture.length_bytes, hf->architecture.data);
     fs_hf_begin_array(config, member->name);
     for (uint64_t i = 0; i < n_layer; i++) {
-        bool has_window = period > 0 && (i + !is_by_key) % period != 0;
+        bool has_window = period > 0 && (i + !is_first) % period != 0;
 
         if (key && key->value.type == GGUF_ARRAY)
             has_window = fs_hf_number_at(hf, pattern, i, 0) != 0;
