@@ -31,71 +31,18 @@ static int compare_names(const void *a, const void *b)
     return gguf_string_compare(first->rest, second->rest);
 }
 
-/* Return true if `n` names from each of two places on differ in the layer only. */
-static bool are_same(const struct fs_hf_name *a, const struct fs_hf_name *b, uint64_t n)
-{
-    for (uint64_t i = 0; i < n; i++) {
-        if (gguf_string_compare(a[i].rest, b[i].rest) != 0)
-            return false;
-    }
-    return true;
-}
-
-/* Layers are compared with the first of so many kinds. */
-#define MAX_LAYER_KINDS 16
-
-static void find_twins(struct fs_hf_model *hf)
-{
-    const struct gguf_tensor *tensors = hf->model->tensors;
-    const uint64_t n = hf->model->n_tensors;
-    struct {
-        uint64_t start, count;
-    } kinds[MAX_LAYER_KINDS];
-    size_t n_kinds = 0, kind;
-
-    for (uint32_t i = 0; i < GGUF_MAX_LAYERS; i++)
-        hf->twin_layers[i] = i;
-    for (uint64_t i = 0; i < n; i++)
-        hf->twins[i] = i;
-    for (uint64_t start = 0, end; start < n && hf->by_name[start].layer < GGUF_MAX_LAYERS;
-         start = end) {
-        const struct fs_hf_name *names = &hf->by_name[start];
-
-        for (end = start; end < n && hf->by_name[end].layer == names->layer; end++)
-            ;
-        for (kind = 0; kind < n_kinds; kind++) {
-            if (kinds[kind].count == end - start &&
-                are_same(&hf->by_name[kinds[kind].start], names, end - start))
-                break;
-        }
-        if (kind == n_kinds) {
-            if (n_kinds < MAX_LAYER_KINDS) {
-                kinds[n_kinds].start = start;
-                kinds[n_kinds++].count = end - start;
-            }
-            continue;
-        }
-        hf->twin_layers[names->layer] = hf->by_name[kinds[kind].start].layer;
-        for (uint64_t i = 0; i < end - start; i++)
-            hf->twins[names[i].tensor - tensors] =
-                (uint64_t)(hf->by_name[kinds[kind].start + i].tensor - tensors);
-    }
-}
-
 static int sort_tensors(struct fs_hf_model *hf)
 {
     const uint64_t n = hf->model->n_tensors;
 
     hf->by_name = malloc((size_t)(n + 1) * sizeof *hf->by_name);
-    hf->twins = malloc((size_t)(n + 1) * sizeof *hf->twins);
-    if (!hf->by_name || !hf->twins)
+    if (!hf->by_name)
         return -ENOMEM;
     for (uint64_t i = 0; i < n; i++) {
         hf->by_name[i] = divide(gguf_name_of(&hf->model->tensors[i]));
         hf->by_name[i].tensor = &hf->model->tensors[i];
     }
     qsort(hf->by_name, (size_t)n, sizeof *hf->by_name, compare_names);
-    find_twins(hf);
     return 0;
 }
 
@@ -186,10 +133,8 @@ int fs_hf_model_make(const struct gguf_model *model, struct fs_hf_model *hf)
 void fs_hf_model_free(struct fs_hf_model *hf)
 {
     free(hf->by_name);
-    free(hf->twins);
     free((void *)hf->keys);
     hf->by_name = NULL;
-    hf->twins = NULL;
     hf->keys = NULL;
 }
 

@@ -24,15 +24,7 @@ struct fs_hf_model {
     const struct gguf_model *model;
     struct gguf_string architecture; /* general.architecture; empty if the key is missing */
     struct fs_hf_name *by_name;      /* all tensors, sorted by layer and rest */
-    /*
-     * Layers repeat each other. The twin of a layer is the first one whose tensors have the same
-     * names apart from the number, and the twin of a tensor is the one of that name in the twin of
-     * its layer. What only depends on names holds for a layer if it holds for its twin. A layer or
-     * tensor without another is its own twin.
-     */
-    uint32_t twin_layers[GGUF_MAX_LAYERS];
-    uint64_t *twins;              /* for each tensor of the model, the index of its twin */
-    const struct gguf_key **keys; /* sorted by name */
+    const struct gguf_key **keys;    /* sorted by name */
     const struct gguf_key *n_head, *n_head_kv; /* keys that are read for each layer, or NULL */
     bool is_reference;                      /* rows of q, k and v are in the checkpoint's order */
     const struct gguf_architecture *listed; /* what the format requires; NULL: unknown */

@@ -100,18 +100,13 @@ static void check_lists(const struct fs_hf_presence *presence)
 {
     const struct fs_hf_model *hf = presence->hf;
     struct gguf_missing_tensor missing;
-    bool is_complete[GGUF_MAX_LAYERS] = {false};
 
     check_keys(hf, presence->obstacles);
     if (!gguf_check_model_tensors(hf->listed, has_tensor, hf, &missing))
         add_missing(&missing, presence->obstacles);
     for (uint32_t i = 0; i < presence->n_layer; i++) {
-        const uint32_t twin = hf->twin_layers[i];
-
-        if (!has_any(presence, i) || (twin < i && is_complete[twin]))
-            continue;
-        is_complete[i] = gguf_check_layer_tensors(hf->listed, has_tensor, hf, i, &missing);
-        if (!is_complete[i])
+        if (has_any(presence, i) &&
+            !gguf_check_layer_tensors(hf->listed, has_tensor, hf, i, &missing))
             add_missing(&missing, presence->obstacles);
     }
 }
@@ -263,15 +258,11 @@ static void compare_layers(const struct fs_hf_presence *presence, size_t rule, s
 static void check_kinds(const struct fs_hf_presence *presence)
 {
     const struct fs_hf_model *hf = presence->hf;
-    unsigned parts[GGUF_MAX_LAYERS];
     uint8_t kind[GGUF_MAX_LAYERS];
 
-    for (uint32_t i = 0; i < presence->n_layer; i++) {
-        const uint32_t twin = hf->twin_layers[i];
-
-        parts[i] = twin < i ? parts[twin] : gguf_layer_parts(hf->listed, has_tensor, hf, i);
-        kind[i] = (uint8_t)(parts[i] << 1 | is_windowed(hf, i));
-    }
+    for (uint32_t i = 0; i < presence->n_layer; i++)
+        kind[i] =
+            (uint8_t)(gguf_layer_parts(hf->listed, has_tensor, hf, i) << 1 | is_windowed(hf, i));
     for (size_t i = 0; i < presence->names->count; i++) {
         for (size_t j = 0; j < N_SUFFIXES; j++) {
             if (!may_differ(presence->row, &presence->names->list[i]))

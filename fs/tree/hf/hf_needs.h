@@ -17,7 +17,7 @@ struct fs_hf_presence {
     uint8_t *suffixes; /* for each layer and name, a bit for each suffix that is there */
 };
 
-/* Facts that follow from the name of a tensor. They hold for its twin, too, but for match.layer. */
+/* Facts that follow from the name of a tensor. */
 struct fs_hf_place {
     const struct gguf_rename *rule; /* NULL: none */
     struct gguf_name_match match;

@@ -86,36 +86,14 @@ static bool is_repeated(const struct fs_hf_model *hf, const struct fs_hf_tensor 
            fs_hf_tensor(hf, name);
 }
 
-/* Facts about a tensor and its twins. */
-struct known {
-    struct fs_hf_place place; /* of the name; the zeros before it is found have no match.suffix */
-    const struct gguf_tensor *checked; /* a tensor that check() accepted as one piece; or NULL */
-    uint32_t checked_layer;
-};
-
-/* Return true if check() would accept a tensor, as it has accepted its twin. */
-static bool is_checked(const struct fs_hf_model *hf, const struct fs_hf_tensor *made,
-                       const struct known *known)
-{
-    const struct gguf_tensor *tensor = made->tensor, *other = known->checked;
-
-    return other && !made->with && tensor->n_dims == other->n_dims &&
-           memcmp(tensor->ne, other->ne, tensor->n_dims * sizeof *tensor->ne) == 0 &&
-           (made->rule->order == GGUF_SAME_ORDER ||
-            (fs_hf_n_head(hf, made->match.layer) == fs_hf_n_head(hf, known->checked_layer) &&
-             fs_hf_n_head_kv(hf, made->match.layer) == fs_hf_n_head_kv(hf, known->checked_layer)));
-}
-
 /* Add the checkpoint's tensors that a tensor of the file becomes by a rule. */
 static int add_tensors(const struct fs_hf_presence *presence, struct fs_hf_tensor *made,
-                       struct known *known, struct fs_hf_tensors *tensors)
+                       struct fs_hf_tensors *tensors)
 {
     const struct gguf_tensor *tensor = made->tensor;
     const struct gguf_quoted quoted = gguf_quote(gguf_name_of(tensor));
     const bool is_part = strchr(made->rule->other, '#');
-    const uint64_t n_more_pieces = tensors->n_more_pieces;
     const uint64_t n_parts = !is_part ? 1 : tensor->ne[tensor->n_dims > 0 ? tensor->n_dims - 1 : 0];
-    bool must_check;
     int result = 0;
 
     if (is_repeated(presence->hf, made))
@@ -127,7 +105,6 @@ static int add_tensors(const struct fs_hf_presence *presence, struct fs_hf_tenso
     if (!add_second(presence, made))
         return 0;
     made->is_part = is_part;
-    must_check = !is_checked(presence->hf, made, known);
     for (uint64_t i = 0; result == 0 && i < n_parts; i++) {
         if (is_part)
             made->match.expert = (uint32_t)i;
@@ -136,8 +113,7 @@ static int add_tensors(const struct fs_hf_presence *presence, struct fs_hf_tenso
                            n_parts);
             return 0;
         }
-        if (must_check)
-            result = check(presence->hf, made, tensors);
+        result = check(presence->hf, made, tensors);
         if (result == 0)
             result = append(tensors, made);
     }
@@ -152,8 +128,6 @@ static int add_tensors(const struct fs_hf_presence *presence, struct fs_hf_tenso
                        quoted.text);
     else if (result < 0)
         return result;
-    else if (must_check && tensors->n_more_pieces == n_more_pieces)
-        *known = (struct known){known->place, tensor, made->match.layer};
     return 0;
 }
 
@@ -228,21 +202,12 @@ static int find_duplicates(const struct fs_hf_tensors *tensors, struct fs_hf_lin
 static int find_tensors(struct fs_hf_presence *presence, struct fs_hf_tensors *tensors)
 {
     const struct fs_hf_model *hf = presence->hf;
-    struct known *all = calloc((size_t)hf->model->n_tensors + 1, sizeof *all);
-    int result = all ? 0 : -ENOMEM;
+    int result = 0;
 
     for (uint64_t i = 0; result == 0 && i < hf->model->n_tensors; i++) {
         const struct gguf_tensor *tensor = &hf->model->tensors[i];
-        const struct gguf_tensor *twin = &hf->model->tensors[hf->twins[i]];
-        struct known *known = &all[hf->twins[i]];
-        struct gguf_string layer, rest;
-        struct fs_hf_place place;
+        const struct fs_hf_place place = fs_hf_find_place(presence, gguf_name_of(tensor));
 
-        if (!known->place.match.suffix)
-            known->place = fs_hf_find_place(presence, gguf_name_of(twin));
-        place = known->place;
-        if (twin != tensor && gguf_tensor_name_split(gguf_name_of(tensor), &layer, &rest))
-            place.match.layer = gguf_layer_number(layer);
         if (!fs_hf_has_place(presence, tensor, &place))
             continue;
         fs_hf_take_place(presence, tensor, &place);
@@ -250,9 +215,8 @@ static int find_tensors(struct fs_hf_presence *presence, struct fs_hf_tensors *t
             result = add_tensors(
                 presence,
                 &(struct fs_hf_tensor){.tensor = tensor, .rule = place.rule, .match = place.match},
-                known, tensors);
+                tensors);
     }
-    free(all);
     return result == 0 ? add_numbers(presence, tensors) : result;
 }
 
