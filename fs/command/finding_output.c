@@ -74,10 +74,8 @@ static void write_line(const void *subject, struct fs_sink *sink)
     fs_json_begin(sink, "file", line->path);
     fs_json_text_member(sink, "severity", line->severity);
     fs_json_text_member(sink, "rule", rule ? rule->name : NULL);
-    if (finding && finding->file_offset != GGUF_NO_OFFSET)
-        fs_json_count(sink, "offset", finding->file_offset);
-    else
-        fs_json_text_member(sink, "offset", NULL);
+    fs_json_count_if(sink, "offset", finding && finding->file_offset != GGUF_NO_OFFSET,
+                     finding ? finding->file_offset : 0);
     write_name(sink, "tensor", finding, GGUF_A_TENSOR);
     write_name(sink, "key", finding, GGUF_A_KEY);
     fs_json_text_member(sink, "text", line->text);

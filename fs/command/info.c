@@ -188,10 +188,8 @@ static void write_json(const void *subject, struct fs_sink *sink)
 
     fs_json_begin(sink, "file", info->input->path);
     fs_summary_print(info->tree, &info->options->cache, true, sink);
-    if (info->input->store_name) {
-        fs_json_member(sink, "store", false);
-        fs_json_text(sink, info->input->store_name);
-    }
+    if (info->input->store_name)
+        fs_json_text_member(sink, "store", info->input->store_name);
     for (size_t i = 0; i < stored->n_extras; i++) {
         fs_sink_literal(sink, i == 0 ? ",\"stored_with\":{" : "");
         fs_json_member(sink, stored->extras[i].name, i == 0);

@@ -35,6 +35,19 @@ struct query {
     pid_t child;               /* asks for it */
 };
 
+/* Set *name and *value, parts of `rest`, to those of the next line. Returns false at the end. */
+static bool next_line(char **rest, struct gguf_string *name, struct gguf_string *value)
+{
+    const char *line = strsep(rest, "\n");
+    const size_t length = line ? strcspn(line, " ") : 0;
+
+    if (!line || line[length] != ' ')
+        return false;
+    *name = (struct gguf_string){line, length};
+    *value = gguf_string_of(line + length + 1);
+    return true;
+}
+
 /* ---- asking ---- */
 
 /* A process writes one message. It is shorter than PIPE_BUF, so messages do not mix in the pipe. */
@@ -136,39 +149,21 @@ static size_t state_of(const struct query *query)
     return i;
 }
 
-/* Return the value in a line "NAME VALUE", and the lengths of both; NULL at the end of the text. */
-static const char *split_line(const char *line, size_t *name_length, size_t *value_length)
-{
-    *name_length = strcspn(line, " \n");
-    if (line[*name_length] != ' ')
-        return NULL;
-    *value_length = strcspn(line + *name_length + 1, "\n");
-    return line + *name_length + 1;
-}
-
-static const char *next_line(const char *line)
-{
-    const char *end = strchr(line, '\n');
-
-    return end ? end + 1 : line + strlen(line);
-}
-
 /* Write an object on a line. Values that are numbers stay numbers. */
 static void write_object(const void *subject, struct fs_sink *sink)
 {
     const struct query *query = subject;
-    const char *value;
-    size_t name_length, length;
+    char text[ANSWER_BYTES], *rest = strcpy(text, query->text);
+    struct gguf_string name, value;
 
     fs_json_begin(sink, "mountpoint", query->path);
     fs_json_text_member(sink, "source", query->source);
     fs_json_text_member(sink, "state", states[state_of(query)].state);
-    for (const char *line = query->text; (value = split_line(line, &name_length, &length));
-         line = next_line(line)) {
+    while (next_line(&rest, &name, &value)) {
         fs_sink_literal(sink, ",");
-        fs_json_string(sink, (struct gguf_string){line, name_length});
+        fs_json_string(sink, name);
         fs_sink_literal(sink, ":");
-        fs_json_digits(sink, (struct gguf_string){value, length});
+        fs_json_digits(sink, value);
     }
     fs_sink_literal(sink, "}\n");
 }
@@ -176,16 +171,16 @@ static void write_object(const void *subject, struct fs_sink *sink)
 /* Print "STATE: MOUNTPOINT: SOURCE, NAME VALUE, …" on a line. */
 static void print_line(const struct query *query)
 {
-    size_t name_length, length;
+    char text[ANSWER_BYTES], *rest = strcpy(text, query->text);
+    struct gguf_string name, value;
 
     printf("%s: ", states[state_of(query)].state);
     gguf_print_safe_string(stdout, query->path);
     fputs(": ", stdout);
     gguf_print_safe_string(stdout, query->source);
-    for (const char *line = query->text; split_line(line, &name_length, &length);
-         line = next_line(line)) {
+    while (next_line(&rest, &name, &value)) {
         fputs(", ", stdout);
-        gguf_print_safe(stdout, line, name_length + 1 + length);
+        gguf_print_safe(stdout, name.data, name.length_bytes + 1 + value.length_bytes);
     }
     putchar('\n');
 }

@@ -12,7 +12,7 @@ static int64_t now(void)
     return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
-static uint64_t seconds_since(int64_t then)
+uint64_t fs_activity_seconds_since(int64_t then)
 {
     const int64_t time = now();
 
@@ -41,14 +41,4 @@ void fs_activity_note(struct fs_activity *activity, uint32_t opcode)
         return;
     if (atomic_load_explicit(&activity->last_request, memory_order_relaxed) != time)
         atomic_store_explicit(&activity->last_request, time, memory_order_relaxed);
-}
-
-uint64_t fs_activity_uptime_seconds(const struct fs_activity *activity)
-{
-    return seconds_since(activity->started);
-}
-
-uint64_t fs_activity_idle_seconds(const struct fs_activity *activity)
-{
-    return seconds_since(atomic_load_explicit(&activity->last_request, memory_order_relaxed));
 }

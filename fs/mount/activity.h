@@ -27,6 +27,5 @@ struct fs_activity *fs_activity_map(void);
  */
 void fs_activity_note(struct fs_activity *activity, uint32_t opcode);
 
-/* Return the whole seconds since the mount, or since the last use of the tree. */
-uint64_t fs_activity_uptime_seconds(const struct fs_activity *activity);
-uint64_t fs_activity_idle_seconds(const struct fs_activity *activity);
+/* Return the whole seconds since the mount started, or since the last use of the tree. */
+uint64_t fs_activity_seconds_since(int64_t then);

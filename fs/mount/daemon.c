@@ -264,7 +264,7 @@ static int report_end(struct fs_session *session, const struct end *end, bool wa
 /* Unmount if the tree was idle for long enough. Returns the seconds until the next attempt. */
 static int end_if_idle(struct fs_session *session, bool *was_idle)
 {
-    const uint64_t idle_seconds = fs_activity_idle_seconds(session->server.activity);
+    const uint64_t idle_seconds = fs_activity_seconds_since(session->server.activity->last_request);
 
     if (idle_seconds < session->mount->options->timeout_seconds)
         return (int)(session->mount->options->timeout_seconds - idle_seconds);

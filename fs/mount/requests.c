@@ -272,8 +272,6 @@ static void on_readdirplus(fuse_req_t request, fuse_ino_t inode, size_t size, of
     reply_directory(request, inode, size, offset, true, info);
 }
 
-/* Reply with what the sink has, or with its size if the caller has no room yet. */
-
 static void write_number(struct fs_sink *sink, const char *name, uint64_t number)
 {
     fs_sink_print(sink, "%s %" PRIu64 "\n", name, number);
@@ -287,8 +285,8 @@ static void write_mount_status(const struct fs_server *server, struct fs_sink *s
 
     fs_sink_print(sink, "version %s\n", GGUFS_VERSION);
     write_number(sink, "pid", (uint64_t)getpid());
-    write_number(sink, "uptime_seconds", fs_activity_uptime_seconds(activity));
-    write_number(sink, "idle_seconds", fs_activity_idle_seconds(activity));
+    write_number(sink, "uptime_seconds", fs_activity_seconds_since(activity->started));
+    write_number(sink, "idle_seconds", fs_activity_seconds_since(activity->last_request));
     write_number(sink, "timeout_seconds", server->options->timeout_seconds);
     write_number(sink, "requests", activity->n_requests);
     write_number(sink, "read_bytes", activity->n_read_bytes);

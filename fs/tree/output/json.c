@@ -148,3 +148,11 @@ void fs_json_count(struct fs_sink *sink, const char *name, uint64_t count)
     fs_json_member(sink, name, false);
     fs_sink_unsigned(sink, count);
 }
+
+void fs_json_count_if(struct fs_sink *sink, const char *name, bool is_known, uint64_t count)
+{
+    if (is_known)
+        fs_json_count(sink, name, count);
+    else
+        fs_json_text_member(sink, name, NULL);
+}

@@ -40,3 +40,6 @@ void fs_json_begin(struct fs_sink *sink, const char *name, const char *text);
 /* Write a member that is a text or NULL, or an integer, after a comma. */
 void fs_json_text_member(struct fs_sink *sink, const char *name, const char *text);
 void fs_json_count(struct fs_sink *sink, const char *name, uint64_t count);
+
+/* The same, or null if it is not known. */
+void fs_json_count_if(struct fs_sink *sink, const char *name, bool is_known, uint64_t count);

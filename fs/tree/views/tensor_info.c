@@ -23,15 +23,10 @@ static void write_type(struct fs_sink *sink, const struct gguf_tensor *tensor)
     fs_json_text_member(sink, "type", type ? type->name : NULL);
     fs_json_count(sink, "ggml_type", tensor->type_id);
     /* The name does not show an old layout. */
-    if (type && type->era != DEQUANT_ERA) {
-        if (dequant_is_decodable(type))
-            fs_json_count(sink, "era", type->era);
-        else
-            fs_json_text_member(sink, "era", NULL); /* the file does not say which */
-    }
-    if (tensor->big_endian) {
+    if (type && type->era != DEQUANT_ERA) /* or the file does not say which */
+        fs_json_count_if(sink, "era", dequant_is_decodable(type), type->era);
+    if (tensor->big_endian)
         fs_json_text_member(sink, "byte_order", "big");
-    }
 }
 
 static void write_sizes(struct fs_sink *sink, const struct gguf_tensor *tensor)
@@ -50,10 +45,7 @@ static void write_sizes(struct fs_sink *sink, const struct gguf_tensor *tensor)
         fs_json_text_member(sink, "block_size", NULL);
         fs_json_text_member(sink, "type_size", NULL);
         fs_json_text_member(sink, "n_bytes", NULL);
-        if (tensor->extent_bytes > 0)
-            fs_json_count(sink, "max_bytes", tensor->extent_bytes);
-        else
-            fs_json_text_member(sink, "max_bytes", NULL);
+        fs_json_count_if(sink, "max_bytes", tensor->extent_bytes > 0, tensor->extent_bytes);
     }
 }
 
@@ -63,10 +55,7 @@ static void write_pieces(const struct fs_tree *tree, const struct gguf_tensor *t
     const struct gguf_pieces pieces = fs_tensor_pieces(tree, tensor);
 
     fs_json_text_member(sink, "file", pieces.path);
-    if (pieces.path)
-        fs_json_count(sink, "offset", pieces.offset);
-    else
-        fs_json_text_member(sink, "offset", NULL);
+    fs_json_count_if(sink, "offset", pieces.path, pieces.offset);
     if (pieces.n_files == 1)
         return;
     fs_json_count(sink, "parts", pieces.n_files);
