@@ -23,8 +23,7 @@ enum request { OPEN, STATUS, LIST };
 struct answer {
     int result;
     struct gguf_file_status status;
-    struct gguf_folder
-        folder; /* as it is here; its entries and their names are in the descriptor */
+    struct gguf_folder folder; /* its entries are in the descriptor */
 };
 
 /* ---- the process ---- */
@@ -89,15 +88,19 @@ static int list_folder(void *argument, const char *path, struct gguf_folder *fol
 /* Write the entries of a folder to memory that a descriptor names. Returns it or -errno. */
 static int write_folder(const struct gguf_folder *folder)
 {
+    const size_t bytes = folder->n_entries * sizeof *folder->entries;
     const int descriptor = memfd_create("folder", MFD_CLOEXEC);
-    ssize_t n = descriptor < 0 ? -1 : 0;
 
-    for (size_t at = 0; n >= 0 && at < folder->bytes; at += (size_t)n)
-        n = write(descriptor, (const char *)folder->entries + at, folder->bytes - at);
-    if (n >= 0 || descriptor < 0)
-        return descriptor < 0 ? -errno : descriptor;
-    close(descriptor);
-    return -ENOMEM;
+    for (size_t at = 0; descriptor >= 0 && at < bytes;) {
+        const ssize_t n = write(descriptor, (const char *)folder->entries + at, bytes - at);
+
+        if (n < 0) {
+            close(descriptor);
+            return -ENOMEM;
+        }
+        at += (size_t)n;
+    }
+    return descriptor < 0 ? -errno : descriptor;
 }
 
 static bool reply(int socket, struct root *roots, enum request request, const char *path)
@@ -210,18 +213,14 @@ static int ask_list(void *opener, const char *path, struct gguf_folder *folder)
 {
     struct answer answer = {0};
     int descriptor, result = ask(opener, LIST, path, &answer, &descriptor);
-    const uintptr_t there = (uintptr_t)answer.folder.entries;
+    const size_t bytes = answer.folder.n_entries * sizeof *folder->entries;
 
-    *folder = answer.folder;
-    folder->entries = result < 0 ? NULL : malloc(folder->bytes + 1);
+    folder->n_entries = answer.folder.n_entries;
+    folder->entries = result < 0 ? NULL : malloc(bytes + 1);
     if (result >= 0 && !folder->entries)
         result = -ENOMEM;
-    else if (result >= 0 &&
-             pread(descriptor, folder->entries, folder->bytes, 0) != (ssize_t)folder->bytes)
+    else if (result >= 0 && pread(descriptor, folder->entries, bytes, 0) != (ssize_t)bytes)
         result = -EIO;
-    for (size_t i = 0; result >= 0 && i < folder->n_entries; i++)
-        folder->entries[i].name =
-            (const char *)folder->entries + ((uintptr_t)folder->entries[i].name - there);
     if (descriptor >= 0)
         close(descriptor);
     if (result < 0)

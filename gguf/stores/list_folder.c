@@ -381,10 +381,10 @@ int gguf_list_files(const struct gguf_store_access *access, const char *const *p
     const size_t first = list->n_models;
 
     for (size_t i = 0; i < n; i++) {
-        struct gguf_folder_entry entry = {.name = gguf_base_name(paths[i])};
+        struct gguf_folder_entry entry = {0};
 
         access->status(access->argument, paths[i], &entry.status); /* opening it says why not */
-        add_file(&listing, paths[i], entry.name, &entry, NULL);
+        add_file(&listing, paths[i], gguf_base_name(paths[i]), &entry, NULL);
     }
     attach_projectors(&listing, &(struct gguf_thing){.first = first});
     gguf_model_list_free(&listing.projectors);

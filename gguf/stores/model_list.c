@@ -47,49 +47,38 @@ static void get_facts(int folder, const struct gguf_store_access *access, const 
                                               .status_changed = status.st_ctim};
 }
 
-/* Read the names of a folder into `names`, after each a NUL, and before it 'd' for a folder. */
-static int read_names(DIR *stream, struct gguf_buffer *names, size_t *n)
+static int compare_entries(const void *a, const void *b)
 {
-    const struct dirent *entry;
-    int result = 0;
-
-    errno = 0;
-    while (result == 0 && (entry = readdir(stream))) {
-        if (entry->d_name[0] != '.') {
-            result = gguf_buffer_add(names, entry->d_type == DT_DIR ? "d" : "-", 1);
-            if (result == 0)
-                result = gguf_buffer_add(names, entry->d_name, strlen(entry->d_name) + 1);
-            ++*n;
-        }
-        errno = 0;
-    }
-    return result == 0 ? -errno : result;
+    return strcmp(((const struct gguf_folder_entry *)a)->name,
+                  ((const struct gguf_folder_entry *)b)->name);
 }
 
 int gguf_folder_read(int descriptor, const struct gguf_store_access *access, const char *path,
                      struct gguf_folder *folder)
 {
-    struct gguf_buffer names = {0};
     DIR *stream = fdopendir(descriptor);
-    size_t n = 0;
-    int result = stream ? read_names(stream, &names, &n) : -errno;
-    const size_t bytes = n * sizeof *folder->entries + names.length;
+    const struct dirent *entry;
+    struct gguf_folder_entry *last;
+    size_t room = 0;
+    int result = stream ? 0 : -errno;
 
-    *folder = (struct gguf_folder){
-        .entries = result == 0 ? calloc(1, bytes + 1) : NULL, .n_entries = n, .bytes = bytes};
-    if (result == 0 && !folder->entries)
-        result = -ENOMEM;
-    if (result == 0 && n > 0) {
-        char *name = memcpy(folder->entries + n, names.bytes, names.length);
-
-        for (size_t i = 0; i < n; i++, name += strlen(name) + 1) {
-            folder->entries[i].name = name + 1;
-            folder->entries[i].is_folder = name[0] == 'd';
-            get_facts(descriptor, access, path, &folder->entries[i]);
-        }
-        qsort(folder->entries, n, sizeof *folder->entries, gguf_compare_names);
+    *folder = (struct gguf_folder){0};
+    for (errno = 0; result == 0 && (entry = readdir(stream)); errno = 0) {
+        if (entry->d_name[0] == '.' || strlen(entry->d_name) >= sizeof last->name)
+            continue;
+        result = gguf_reserve(&folder->entries, &room, folder->n_entries + 1, sizeof *last);
+        if (result < 0)
+            break;
+        last = &folder->entries[folder->n_entries++];
+        *last = (struct gguf_folder_entry){.is_folder = entry->d_type == DT_DIR};
+        strcpy(last->name, entry->d_name);
+        get_facts(descriptor, access, path, last);
     }
-    gguf_buffer_free(&names);
+    result = result == 0 ? -errno : result;
+    if (folder->n_entries > 0)
+        qsort(folder->entries, folder->n_entries, sizeof *last, compare_entries);
+    if (result < 0)
+        free(folder->entries);
     if (stream)
         closedir(stream);
     else

@@ -13,15 +13,15 @@
 
 /* The files of a folder, without hidden ones, sorted by name (bytes). All zero: none. */
 struct gguf_folder_entry {
-    const char *name;
+    char name[256];
     bool is_folder; /* and not a link to one */
     bool is_link;
     struct gguf_file_status status; /* of the file, also of one that a link leads to; or zeros */
 };
 
 struct gguf_folder {
-    struct gguf_folder_entry *entries; /* owned, with their names after them */
-    size_t n_entries, bytes;
+    struct gguf_folder_entry *entries; /* owned, sorted by name */
+    size_t n_entries;
 };
 
 /* Each takes an absolute path. */
