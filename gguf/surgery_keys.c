@@ -124,15 +124,13 @@ static void warn_of_gaps(const struct gguf_composition *made, const struct block
  * Warn if a block has not the names of a block of the base, unless all blocks have others. Layers
  * at the end that predict further tokens are of their own kind.
  */
-static void warn_of_names(struct gguf_composition *made, const struct block *blocks,
+static void warn_of_names(const struct gguf_composition *made, const struct block *blocks,
                           uint32_t n_blocks)
 {
-    uint64_t *sums = calloc(MAX_BLOCKS, sizeof *sums);
+    uint64_t sums[MAX_BLOCKS] = {0};
     uint32_t first = 0, n_others = 0;
 
-    if (!sums)
-        made->result = -ENOMEM;
-    for (uint64_t i = 0; sums && i < made->base->n_tensors; i++) {
+    for (uint64_t i = 0; i < made->base->n_tensors; i++) {
         struct gguf_string rest;
         const uint32_t block = gguf_block_of(gguf_name_of(&made->base->tensors[i]), &rest);
 
@@ -141,7 +139,7 @@ static void warn_of_names(struct gguf_composition *made, const struct block *blo
     }
     while (n_blocks > 0 && blocks[n_blocks - 1].has_nextn)
         n_blocks--;
-    for (uint32_t i = n_blocks; sums && i-- > 0;) {
+    for (uint32_t i = n_blocks; i-- > 0;) {
         uint32_t same = 0;
 
         while (same < MAX_BLOCKS && sums[same] != blocks[i].names)
@@ -154,7 +152,6 @@ static void warn_of_names(struct gguf_composition *made, const struct block *blo
                      "%" PRIu32 " of %" PRIu32 " blocks, the first is block %" PRIu32
                      ", have other tensors than every block of the base",
                      n_others, n_blocks, first);
-    free(sums);
 }
 
 /* ---- values per block ---- */

@@ -73,12 +73,3 @@ void fs_models_json_object(const struct gguf_listed_model *model, struct fs_sink
     fs_json_text_member(sink, "error", model->error);
     fs_sink_literal(sink, "}");
 }
-
-void fs_models_ini_section(struct fs_sink *sink, const char *links, bool has_projector,
-                           const char *mountpoint)
-{
-    fs_sink_print(sink, "\n[%s]\nmodel = %s/%s/model.gguf\n", strrchr(links, '/') + 1, mountpoint,
-                  links);
-    if (has_projector)
-        fs_sink_print(sink, "mmproj = %s/%s/mmproj.gguf\n", mountpoint, links);
-}

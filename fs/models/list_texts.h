@@ -10,6 +10,3 @@
 /* Write a line of models.tsv about a struct gguf_listed_model, or an object of JSON. */
 void fs_models_tsv_line(const void *model, struct fs_sink *sink);
 void fs_models_json_object(const struct gguf_listed_model *model, struct fs_sink *sink);
-/* Write a section of llama-server's presets for a directory of links. */
-void fs_models_ini_section(struct fs_sink *sink, const char *links, bool has_projector,
-                           const char *mountpoint);

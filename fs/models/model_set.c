@@ -88,13 +88,18 @@ struct fs_entry *fs_set_find_path(const struct fs_model_set *set, const char *pa
                                                                                 : NULL;
 }
 
-static bool has_projector(const struct fs_entry *entry)
+/* Write a section of llama-server's presets for a directory of links. */
+static void write_preset(const struct fs_model_set *set, const struct fs_entry *links,
+                         struct fs_sink *sink)
 {
-    bool has = false;
+    const struct fs_entry *entry = fs_set_find_path(set, links->target);
+    const char *name = links->model.name, *mountpoint = set->calls.mountpoint;
 
+    fs_sink_print(sink, "\n[%s]\nmodel = %s/%s/model.gguf\n", strrchr(name, '/') + 1, mountpoint,
+                  name);
     for (size_t i = 0; entry && i < entry->model.n_extras; i++)
-        has |= strcmp(entry->model.extras[i].name, "mmproj.gguf") == 0;
-    return has;
+        if (strcmp(entry->model.extras[i].name, "mmproj.gguf") == 0)
+            fs_sink_print(sink, "mmproj = %s/%s/mmproj.gguf\n", mountpoint, name);
 }
 
 /* Make the tree of the files at the root. */
@@ -103,19 +108,18 @@ static int write_texts(struct fs_model_set *set, struct fs_opened **unused)
     struct fs_sink tsv = fs_sink_that_grows(FS_MAX_TEXT_BYTES), json = tsv, ini = tsv;
     struct fs_entry *root = set->by_id[FS_MODELS_ROOT];
     struct fs_opened *opened = calloc(1, sizeof *opened);
-    struct fs_tree *tree;
     bool is_first = true;
     int result;
 
+    if (!opened)
+        return -ENOMEM;
     fs_sink_literal(&tsv, FS_MODELS_TSV_HEADER);
     fs_sink_literal(&ini, "version = 1\n");
     for (size_t i = 0; i < set->n_entries; i++) {
         const struct fs_entry *entry = set->by_path[i];
 
         if (entry->target)
-            fs_models_ini_section(&ini, entry->model.name,
-                                  has_projector(fs_set_find_path(set, entry->target)),
-                                  set->calls.mountpoint);
+            write_preset(set, entry, &ini);
         if (entry->is_folder || entry->target)
             continue;
         fs_models_tsv_line(&entry->model, &tsv);
@@ -124,28 +128,25 @@ static int write_texts(struct fs_model_set *set, struct fs_opened **unused)
         is_first = false;
     }
     fs_sink_literal(&json, is_first ? "[]\n" : "\n]\n");
-    result = !opened          ? -ENOMEM
-             : tsv.error < 0  ? tsv.error
-             : json.error < 0 ? json.error
-                              : ini.error;
     result = fs_text_tree_make(
-        result,
+        tsv.error < 0    ? tsv.error
+        : json.error < 0 ? json.error
+                         : ini.error,
         (const struct fs_named_text[]){{"models.json", json.out, (size_t)json.position, false},
                                        {"models.tsv", tsv.out, (size_t)tsv.position, false},
                                        {"presets.ini", ini.out, (size_t)ini.position, false}},
-        &tree);
+        &opened->tree);
     clock_gettime(CLOCK_REALTIME, &root->model.file.modified);
-    if (result == 0 && set->calls.show(set->calls.argument, tree, FS_MODELS_ROOT, 0,
-                                       root->model.file.modified) < 0) {
-        fs_text_tree_free(tree);
-        result = -ENOMEM;
-    }
+    if (result == 0)
+        result = set->calls.show(set->calls.argument, opened->tree, FS_MODELS_ROOT, 0,
+                                 root->model.file.modified);
     if (result < 0) {
-        free(opened);
+        fs_set_close(set, opened);
         return result;
     }
     *unused = fs_set_drop_tree(set, root);
-    *opened = (struct fs_opened){.tree = tree, .entry = root, .next = set->opened};
+    opened->entry = root;
+    opened->next = set->opened;
     root->opened = set->opened = opened;
     return 0;
 }
@@ -399,20 +400,14 @@ int fs_model_set_find(struct fs_model_set *set, uint32_t folder, const char *nam
 
 int fs_model_set_list(struct fs_model_set *set, uint32_t folder, uint32_t **ids, size_t *n)
 {
-    const struct fs_entry *entry;
     char *path = NULL;
     int result = fs_model_set_refresh(set);
 
-    *ids = NULL;
     *n = 0;
     pthread_mutex_lock(&set->lock);
-    entry = fs_set_get_entry(set, folder);
-    if (result == 0 && !entry)
-        result = -ESTALE;
     if (result == 0)
         result = make_path(set, folder, "", &path); /* with a slash at its end */
-    if (result == 0)
-        *ids = malloc((set->n_entries + 1) * sizeof **ids);
+    *ids = result == 0 ? malloc((set->n_entries + 1) * sizeof **ids) : NULL;
     if (result == 0 && !*ids)
         result = -ENOMEM;
     if (result == 0) {

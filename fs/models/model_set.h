@@ -14,6 +14,11 @@ enum { FS_MAX_IDLE_MODELS = 8, FS_MAX_OPEN_MODELS = 256 };
 
 #define FS_MODELS_ROOT 0u
 
+/* The files at the root, sorted. */
+enum { FS_N_ROOT_FILES = 3 };
+extern const char *const fs_root_files[FS_N_ROOT_FILES];
+bool fs_is_root_file(const char *name);
+
 /* The folder of links to all models. */
 #define FS_LLAMA_SERVER "llama-server"
 

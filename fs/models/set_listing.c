@@ -61,11 +61,15 @@ static int add_folders(struct fs_listing *listing, const char *path, const char 
     return result;
 }
 
-/* Return true for the names of the files at the root. */
-static bool is_reserved(const char *name)
+const char *const fs_root_files[FS_N_ROOT_FILES] = {"models.json", "models.tsv", "presets.ini"};
+
+bool fs_is_root_file(const char *name)
 {
-    return strcmp(name, "models.tsv") == 0 || strcmp(name, "models.json") == 0 ||
-           strcmp(name, "presets.ini") == 0;
+    bool is_one = false;
+
+    for (size_t i = 0; i < FS_N_ROOT_FILES; i++)
+        is_one |= strcmp(name, fs_root_files[i]) == 0;
+    return is_one;
 }
 
 static int rename_entry(struct fs_entry *entry, size_t number)
@@ -156,7 +160,7 @@ int fs_set_make_listing(struct gguf_model_list *list, struct fs_listing *listing
                              n > 0 ? listing->entries[n - 1]->model.name : "");
         if (result == 0)
             result = add_entry(listing, &list->models[i], false);
-        if (result == 0 && is_reserved(listing->entries[listing->n - 1]->model.name))
+        if (result == 0 && fs_is_root_file(listing->entries[listing->n - 1]->model.name))
             result = rename_entry(listing->entries[listing->n - 1], 2);
     }
     if (result == 0)

@@ -23,31 +23,21 @@ void fs_set_take_out(struct fs_model_set *set, struct fs_opened *opened)
     opened->next = NULL;
 }
 
-static void free_tree(struct fs_tree *tree)
+void fs_set_close(struct fs_model_set *set, struct fs_opened *opened)
 {
-    struct gguf_model *model = (struct gguf_model *)(uintptr_t)tree->model;
+    struct fs_tree *tree = opened ? opened->tree : NULL;
 
-    if (fs_is_text_tree(tree)) {
+    if (tree && tree->user)
+        set->calls.hide(tree);
+    if (tree && fs_is_text_tree(tree)) {
         fs_text_tree_free(tree);
-    } else {
+    } else if (tree) {
+        struct gguf_model *model = (struct gguf_model *)(uintptr_t)tree->model;
+
         fs_tree_free(tree);
         gguf_close(model);
     }
-}
-
-void fs_set_close(struct fs_model_set *set, struct fs_opened *opened)
-{
-    if (!opened)
-        return;
-    if (opened->tree->user)
-        set->calls.hide(opened->tree);
-    free_tree(opened->tree);
     free(opened);
-}
-
-static bool is_idle(const struct fs_opened *opened)
-{
-    return opened->n_users == 0 && (!opened->entry || opened->entry->id != FS_MODELS_ROOT);
 }
 
 /* Take out the tree that was unused for longest, if more than `n_kept` are unused. */
@@ -57,7 +47,7 @@ static struct fs_opened *take_idle(struct fs_model_set *set, size_t n_kept)
     size_t n = 0;
 
     for (struct fs_opened *at = set->opened; at; at = at->next) {
-        if (!is_idle(at))
+        if (at->n_users > 0 || (at->entry && at->entry->id == FS_MODELS_ROOT))
             continue;
         n++;
         if (!oldest || at->last_use < oldest->last_use)
@@ -181,10 +171,7 @@ static int open_entry(struct fs_model_set *set, struct fs_entry *entry, struct f
         fs_set_free_entry(entry);
     if (result < 0 && opened) {
         pthread_mutex_unlock(&set->lock);
-        if (opened->tree)
-            fs_set_close(set, opened);
-        else
-            free(opened);
+        fs_set_close(set, opened);
         pthread_mutex_lock(&set->lock);
     }
     *out = opened;

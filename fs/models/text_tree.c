@@ -58,18 +58,6 @@ static const struct fs_table table = {
 };
 static const struct gguf_model no_model;
 
-static int set_targets(struct text_tree *made)
-{
-    struct fs_nodes *nodes = &made->tree.nodes;
-    int result = 0;
-
-    for (size_t i = 0; i < FS_MAX_TEXTS && result == 0; i++)
-        if (has_link(NULL, &made->texts[i]))
-            result = fs_nodes_set_target(nodes, fs_nodes_find(nodes, FS_ROOT, made->texts[i].name),
-                                         made->texts[i].text);
-    return result;
-}
-
 int fs_text_tree_make(int result, const struct fs_named_text named[FS_MAX_TEXTS],
                       struct fs_tree **tree)
 {
@@ -87,8 +75,11 @@ int fs_text_tree_make(int result, const struct fs_named_text named[FS_MAX_TEXTS]
     made->tree.table = &table;
     fs_open_images_begin(&made->tree.images);
     result = fs_tree_begin(&made->tree, twins);
-    if (result == 0)
-        result = set_targets(made);
+    for (size_t i = 0; i < FS_MAX_TEXTS && result == 0; i++)
+        if (has_link(NULL, &named[i]))
+            result = fs_nodes_set_target(&made->tree.nodes,
+                                         fs_nodes_find(&made->tree.nodes, FS_ROOT, named[i].name),
+                                         named[i].text);
     if (result < 0)
         fs_text_tree_free(&made->tree);
     else

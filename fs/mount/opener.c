@@ -23,7 +23,7 @@ enum request { OPEN, STATUS, LIST };
 struct answer {
     int result;
     struct gguf_file_status status;
-    struct gguf_folder folder; /* its entries are in the descriptor */
+    size_t n; /* entries of a folder, which are in the descriptor; or the root that failed */
 };
 
 /* ---- the process ---- */
@@ -106,6 +106,7 @@ static int write_folder(const struct gguf_folder *folder)
 static bool reply(int socket, struct root *roots, enum request request, const char *path)
 {
     struct answer answer = {0};
+    struct gguf_folder folder = {0};
     int descriptor = -1;
     bool is_sent;
 
@@ -117,14 +118,15 @@ static bool reply(int socket, struct root *roots, enum request request, const ch
         answer.result = get_status(roots, path, &answer.status);
         break;
     case LIST:
-        answer.result = list_folder(roots, path, &answer.folder);
+        answer.result = list_folder(roots, path, &folder);
         if (answer.result == 0)
-            answer.result = descriptor = write_folder(&answer.folder);
+            answer.result = descriptor = write_folder(&folder);
+        answer.n = folder.n_entries;
     }
     is_sent = fs_send_message(socket, &answer, sizeof answer, descriptor);
     if (descriptor >= 0)
         close(descriptor);
-    free(answer.folder.entries);
+    free(folder.entries);
     return is_sent;
 }
 
@@ -213,9 +215,9 @@ static int ask_list(void *opener, const char *path, struct gguf_folder *folder)
 {
     struct answer answer = {0};
     int descriptor, result = ask(opener, LIST, path, &answer, &descriptor);
-    const size_t bytes = answer.folder.n_entries * sizeof *folder->entries;
+    const size_t bytes = answer.n * sizeof *folder->entries;
 
-    folder->n_entries = answer.folder.n_entries;
+    folder->n_entries = answer.n;
     folder->entries = result < 0 ? NULL : malloc(bytes + 1);
     if (result >= 0 && !folder->entries)
         result = -ENOMEM;
@@ -244,7 +246,7 @@ static _Noreturn void run(int socket, const char *const *paths, const char *moun
     roots = calloc(n + 1, sizeof *roots);
     for (size_t i = 0; roots && i < n && answer.result == 0; i++) {
         answer.result = open_root(&roots[i], paths[i], mountpoint);
-        answer.folder.n_entries = i;
+        answer.n = i;
     }
     if (!roots)
         answer.result = -ENOMEM;
@@ -277,7 +279,7 @@ int fs_opener_start(struct fs_opener *opener, const char *const *roots, const ch
     close(ends[1]);
     if (child < 0 || !fs_receive_message(ends[0], &answer, sizeof answer, &none) ||
         answer.result < 0) {
-        fprintf(stderr, "ggufs: %s: cannot be opened: %s\n", roots[answer.folder.n_entries],
+        fprintf(stderr, "ggufs: %s: cannot be opened: %s\n", roots[answer.n],
                 strerror(child < 0 ? errno : -answer.result));
         return EX_NOINPUT;
     }

@@ -48,15 +48,12 @@ static int describe(const struct fs_server *server, uint32_t id, struct fs_set_e
     return result;
 }
 
-enum { N_ROOT_FILES = 3 };
-static const char *const root_files[N_ROOT_FILES] = {"models.json", "models.tsv", "presets.ini"};
-
 bool fs_set_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 {
     struct fs_server *server = fs_server_of(request);
     const uint32_t folder = fs_id_of_inode(parent);
     const bool is_inside = strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
-    bool is_file = false;
+    const bool is_file = folder == FS_MODELS_ROOT && fs_is_root_file(name);
     struct fuse_entry_param param = {0};
     struct fs_set_entry entry;
     uint32_t id;
@@ -64,8 +61,6 @@ bool fs_set_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 
     if (!fs_is_set_entry(server, parent))
         return false;
-    for (size_t i = 0; folder == FS_MODELS_ROOT && i < N_ROOT_FILES; i++)
-        is_file |= strcmp(name, root_files[i]) == 0;
     if (is_file) /* of the root's tree, as of now */
         result = fs_model_set_refresh(server->set);
     else
@@ -139,7 +134,7 @@ size_t fs_set_add_entry(fuse_req_t request, const struct fuse_file_info *info, o
                         bool plus, char *out, size_t room)
 {
     const struct listing *listing = (const struct listing *)(uintptr_t)info->fh;
-    const off_t n_names = listing->inode == FUSE_ROOT_ID ? 2 + N_ROOT_FILES : 2;
+    const off_t n_names = listing->inode == FUSE_ROOT_ID ? 2 + FS_N_ROOT_FILES : 2;
     const off_t end = n_names + (off_t)listing->n;
     struct fuse_entry_param param = {0};
     struct fs_set_entry entry;
@@ -151,7 +146,7 @@ size_t fs_set_add_entry(fuse_req_t request, const struct fuse_file_info *info, o
     if (*position >= end)
         return 0;
     if (*position < n_names) {
-        name = *position >= 2 ? root_files[*position - 2] : *position == 1 ? ".." : ".";
+        name = *position >= 2 ? fs_root_files[*position - 2] : *position == 1 ? ".." : ".";
         param.attr.st_ino = *position < 2 ? listing->inode : (ino_t)*position;
         param.attr.st_mode = *position < 2 ? S_IFDIR : S_IFREG;
     }

@@ -77,8 +77,10 @@ int gguf_folder_read(int descriptor, const struct gguf_store_access *access, con
     result = result == 0 ? -errno : result;
     if (folder->n_entries > 0)
         qsort(folder->entries, folder->n_entries, sizeof *last, compare_entries);
-    if (result < 0)
+    if (result < 0) {
         free(folder->entries);
+        *folder = (struct gguf_folder){0};
+    }
     if (stream)
         closedir(stream);
     else
