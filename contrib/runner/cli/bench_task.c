@@ -145,7 +145,7 @@ static void print_json_row(const char *name, uint32_t n, const struct rates *rat
            n > 0 ? mean(rates) : 0, n > 0 ? deviation(rates) : 0);
 }
 
-static int print_json(const struct bench *bench)
+static void print_json(const struct bench *bench)
 {
     const struct run_session *session = bench->session;
     const struct run_options *options = session->options;
@@ -163,14 +163,13 @@ static int print_json(const struct bench *bench)
     print_json_row("text", options->bench_predict, &bench->predict);
     printf("\"memory\":{\"cache_bytes\":%" PRIu64 ",\"state_bytes\":%" PRIu64
            ",\"anonymous_bytes\":%" PRIu64 ",\"total_bytes\":%" PRIu64
-           ",\"huge_page_bytes\":%" PRIu64 "}}",
+           ",\"huge_page_bytes\":%" PRIu64 "}}\n",
            (uint64_t)run_engine_cache_bytes(session->engine),
            (uint64_t)run_engine_state_bytes(session->engine), bench->memory.anonymous_bytes,
            bench->memory.total_bytes, bench->memory.huge_bytes);
-    return run_finish_json(session);
 }
 
-int run_task_bench(struct run_session *session)
+int run_task_bench(struct run_session *session, struct run_failure *failure)
 {
     const struct run_options *options = session->options;
     const size_t n = (size_t)options->bench_depth + options->bench_prompt + options->bench_predict;
@@ -179,29 +178,26 @@ int run_task_bench(struct run_session *session)
         .tokens = calloc(n, sizeof *bench.tokens),
         .n_threads = run_thread_pool_size(),
     };
-    struct run_failure failure;
-    int status = EX_OK, code = 0;
+    int code = 0;
 
     if (!bench.tokens)
-        return run_session_complain(session, run_fail_memory(&failure), &failure);
+        return run_fail_memory(failure);
     for (size_t i = 0; i < n; i++) /* spread over the vocabulary */
         bench.tokens[i] = (int32_t)((uint32_t)i * 2654435761U % session->n_vocab);
     if (n > session->n_context)
-        code = run_fail(&failure, -ERANGE, "the context has %u tokens, the benchmark needs %zu",
+        code = run_fail(failure, -ERANGE, "the context has %u tokens, the benchmark needs %zu",
                         session->n_context, n);
     /* Warm up: do not measure one-time work. */
     if (code == 0)
-        code = run_session_feed(session, bench.tokens, 1, &failure);
+        code = run_session_feed(session, bench.tokens, 1, failure);
     run_read_ahead_finish(&session->read_ahead);
     for (int i = 0; code == 0 && i < N_REPETITIONS; i++)
-        code = measure(&bench, i, &failure);
+        code = measure(&bench, i, failure);
     run_message_progress("%s", "");
-    if (code < 0)
-        status = run_session_complain(session, code, &failure);
-    else if (options->is_json)
-        status = print_json(&bench);
-    else
-        print_text(&bench);
+    if (code == 0) {
+        (options->is_json ? print_json : print_text)(&bench);
+        code = run_flush_stdout(failure);
+    }
     free(bench.tokens);
-    return status;
+    return code;
 }

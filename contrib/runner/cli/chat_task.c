@@ -25,23 +25,23 @@ struct chat {
 
 /* ---- the template ---- */
 
-/* Return the Jinja text to use. Prints an error and returns NULL if the model has none. */
-static const char *choose_template(const struct run_session *session)
+/* Find the Jinja text to use. Fails if the model has none. */
+static int choose_template(const struct run_session *session, const char **jinja,
+                           struct run_failure *failure)
 {
     const struct run_options *options = session->options;
     char names[400];
 
-    if (session->files.chat_template.length > 0)
-        return session->files.chat_template.bytes;
-    if (options->chat_template)
-        return run_chat_template_find(options->chat_template);
-    if (session->chat_template)
-        return session->chat_template;
+    *jinja = session->files.chat_template.length > 0 ? session->files.chat_template.bytes
+             : options->chat_template ? run_chat_template_find(options->chat_template)
+                                      : session->chat_template;
+    if (*jinja)
+        return 0;
     run_options_list_templates(names, sizeof names);
-    run_message("%s: the model has no chat template; give --chat-template a file, or a name: %s; "
-                "without -i and --messages, the model continues text",
-                options->model, names);
-    return NULL;
+    return run_fail(failure, -EINVAL,
+                    "the model has no chat template; give --chat-template a file, or a name: %s; "
+                    "without -i and --messages, the model continues text",
+                    names);
 }
 
 /* Switch thinking off. Fails if the prompt is the same with thinking, after the same messages. */
@@ -426,34 +426,31 @@ static void end(struct chat *chat)
     free((void *)chat->stops);
 }
 
-int run_task_chat(struct run_session *session)
+int run_task_chat(struct run_session *session, struct run_failure *failure)
 {
     struct chat chat = {.session = session};
-    const char *jinja = choose_template(session);
-    struct run_failure failure;
-    int status = EX_OK, code;
+    const char *jinja;
+    int code = choose_template(session, &jinja, failure);
 
-    if (!jinja)
-        return EX_DATAERR;
-    code = run_conversation_open(jinja, session->tokenizer, &chat.conversation, &failure);
+    if (code < 0)
+        return code;
+    code = run_conversation_open(jinja, session->tokenizer, &chat.conversation, failure);
     if (code == 0)
-        code = set_arguments(&chat, &failure);
+        code = set_arguments(&chat, failure);
     if (code == 0)
-        code = run_generation_open(session, &chat.generation, &failure);
+        code = run_generation_open(session, &chat.generation, failure);
     if (code == 0)
-        code = find_end(&chat, &failure);
+        code = find_end(&chat, failure);
     if (code == 0 && session->editor)
         run_message("Ctrl-C stops an answer, /help lists commands, /exit or Ctrl-D ends the chat");
     run_signals_defer_interrupt(true);
     if (code == 0)
-        code = converse(&chat, &failure);
+        code = converse(&chat, failure);
     run_signals_defer_interrupt(false);
     if (session->editor)
         fputc('\n', stderr);
-    if (code < 0 && code != -EINTR)
-        status = run_session_complain(session, code, &failure);
-    else
+    if (code == 0 || code == -EINTR)
         run_generation_report(&chat.generation);
     end(&chat);
-    return code == -EINTR ? RUN_STATUS_INTERRUPTED : status;
+    return code;
 }

@@ -104,19 +104,18 @@ static int write_output(struct run_session *session, const struct run_ids *ids,
     return code;
 }
 
-int run_task_logits(struct run_session *session)
+int run_task_logits(struct run_session *session, struct run_failure *failure)
 {
     struct run_ids ids = {0};
-    struct run_failure failure;
-    int code = read_tokens(&session->files, &ids, &failure);
+    int code = read_tokens(&session->files, &ids, failure);
 
     if (code == 0 && ids.n > session->n_context)
         code = run_fail_elsewhere(
-            &failure, -ERANGE,
+            failure, -ERANGE,
             "%s: %zu tokens, more than the context of %u; -c N makes the context larger",
             session->files.input_name, ids.n, session->n_context);
     if (code == 0)
-        code = write_output(session, &ids, &failure);
+        code = write_output(session, &ids, failure);
     run_ids_free(&ids);
-    return code < 0 ? run_session_complain(session, code, &failure) : EX_OK;
+    return code;
 }

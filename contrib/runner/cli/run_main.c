@@ -18,6 +18,9 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+/* The exit status of a program ended by Ctrl-C. */
+#define STATUS_INTERRUPTED 130
+
 /* Choose the kernels for this CPU, or those that GGUFS_CPU names. */
 static int choose_kernels(void)
 {
@@ -71,13 +74,17 @@ static uint32_t context_of(const struct run_options *options)
 
 static int run_task(struct run_session *session)
 {
-    static int (*const tasks[])(struct run_session *) = {
+    static run_task_function *const tasks[] = {
         [RUN_TASK_GENERATE] = run_task_generate, [RUN_TASK_CHAT] = run_task_chat,
         [RUN_TASK_TOKENIZE] = run_task_tokenize, [RUN_TASK_LOGITS] = run_task_logits,
         [RUN_TASK_BENCH] = run_task_bench,
     };
+    struct run_failure failure;
+    const int code = tasks[session->options->task](session, &failure);
 
-    return tasks[session->options->task](session);
+    if (code == -EINTR)
+        return STATUS_INTERRUPTED;
+    return code < 0 ? run_session_complain(session, code, &failure) : EX_OK;
 }
 
 static int run(struct run_options *options)

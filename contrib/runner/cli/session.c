@@ -136,19 +136,17 @@ static bool is_text_generated(const struct run_options *options)
     return options->task == RUN_TASK_GENERATE || options->task == RUN_TASK_CHAT;
 }
 
-/* An on_layer of the engine. */
-static void draw_progress(void *user, uint32_t layer, uint32_t n_layers)
+bool run_session_progress(void *user, size_t n_done)
 {
     struct run_prompt_progress *progress = user;
     const double now = run_seconds();
 
-    if (progress->n_total <= 1 || now < progress->next)
-        return;
-    progress->next = now + PROGRESS_INTERVAL;
-    progress->is_drawn = true;
-    run_message_progress("prompt: %zu of %zu tokens",
-                         progress->n_done + progress->n_batch * layer / n_layers,
-                         progress->n_total);
+    if (progress->n_total > 1 && now >= progress->next) {
+        progress->next = now + PROGRESS_INTERVAL;
+        progress->is_drawn = true;
+        run_message_progress("prompt: %zu of %zu tokens", n_done, progress->n_total);
+    }
+    return !run_signals_is_interrupted();
 }
 
 static int open_engine(struct run_session *session, uint32_t n_context, struct run_failure *failure)
@@ -160,7 +158,7 @@ static int open_engine(struct run_session *session, uint32_t n_context, struct r
         .can_rewind = is_text_generated(options) && options->n_drafts != 0,
         .has_nextn = is_text_generated(options) && options->n_drafts != 0 &&
                      options->draft_sources != 1U << RUN_DRAFT_LOOKUP,
-        .on_layer = draw_progress,
+        .on_layer = run_session_progress,
         .user = &session->progress};
     int code = run_weights_open(session->tree.fd, session->is_tree_private, &session->tree.weights,
                                 failure);
@@ -342,28 +340,13 @@ void run_session_close(struct run_session *session)
 int run_session_feed(struct run_session *session, const int32_t *tokens, size_t n,
                      struct run_failure *failure)
 {
-    int code = 0;
+    int code;
 
     /* A benchmark shows its own progress. */
     session->progress =
         (struct run_prompt_progress){.next = run_seconds() + PROGRESS_DELAY,
                                      .n_total = session->options->task == RUN_TASK_BENCH ? 0 : n};
-    for (size_t at = 0; at < n && code == 0;) {
-        const size_t n_left = n - at;
-        const size_t n_now =
-            n_left < session->options->n_batch ? n_left : session->options->n_batch;
-        const bool is_last = n_now == n_left;
-
-        session->progress.n_done = at;
-        session->progress.n_batch = n_now;
-        if (run_signals_is_interrupted())
-            code = run_fail(failure, -EINTR, "interrupted");
-        else
-            code = run_engine_feed(session->engine, tokens + at, n_now,
-                                   is_last ? RUN_LOGITS_LAST : RUN_LOGITS_NONE,
-                                   is_last ? session->logits : NULL, failure);
-        at += n_now;
-    }
+    code = run_engine_feed(session->engine, tokens, n, RUN_LOGITS_LAST, session->logits, failure);
     if (session->progress.is_drawn)
         run_message_progress("%s", "");
     session->progress.n_total = 0; /* generated tokens are not shown */

@@ -12,9 +12,8 @@
 /* The progress of a prompt, which a terminal shows once it has taken a second. */
 struct run_prompt_progress {
     bool is_drawn;
-    double next;            /* run_seconds() at which the line is drawn again */
-    size_t n_total;         /* tokens to feed; at most 1: nothing is shown */
-    size_t n_done, n_batch; /* tokens before the current batch, and in it */
+    double next;    /* run_seconds() at which the line is drawn again */
+    size_t n_total; /* tokens to feed; at most 1: nothing is shown */
 };
 
 struct run_session {
@@ -54,6 +53,9 @@ void run_session_close(struct run_session *session);
 int run_session_complain(const struct run_session *session, int code,
                          const struct run_failure *failure);
 
+/* An on_layer of the engine: shows a struct run_prompt_progress, and stops after an interrupt. */
+bool run_session_progress(void *progress, size_t n_done);
+
 /*
  * Feed tokens and store the logits of the last one at session->logits. On a terminal, shows the
  * progress of a prompt. -EINTR if an interrupt was deferred; checked between batches.
@@ -76,15 +78,8 @@ bool run_kind_explain(const struct run_tree *tree, int code, struct run_failure 
 int run_sampling_complete(struct run_sampling *sampling, const struct run_metadata *metadata,
                           struct run_failure *failure);
 
-/* The tasks. Each prints its errors and returns an exit status. */
-int run_task_generate(struct run_session *session);
-int run_task_chat(struct run_session *session);
-int run_task_tokenize(struct run_session *session);
-int run_task_logits(struct run_session *session);
-int run_task_bench(struct run_session *session);
+/* A task. Returns 0, -EINTR without a failure if Ctrl-C ended it, or another negative errno. */
+typedef int run_task_function(struct run_session *session, struct run_failure *failure);
 
-/* The exit status of a program ended by Ctrl-C. */
-#define RUN_STATUS_INTERRUPTED 130
-
-/* End the line of a JSON object on stdout. */
-int run_finish_json(const struct run_session *session);
+run_task_function run_task_generate, run_task_chat, run_task_tokenize, run_task_logits,
+    run_task_bench;

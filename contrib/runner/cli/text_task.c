@@ -8,16 +8,6 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-int run_finish_json(const struct run_session *session)
-{
-    struct run_failure failure;
-    int code;
-
-    putchar('\n');
-    code = run_flush_stdout(&failure);
-    return code < 0 ? run_session_complain(session, code, &failure) : EX_OK;
-}
-
 /* Read the prompt, without the newline at the end of a file or of echo(1)'s output. */
 static int read_prompt(const struct run_session *session, struct gguf_buffer *text,
                        struct run_failure *failure)
@@ -75,7 +65,7 @@ static void print_drafts(const char *name, const struct run_drafts *drafts)
 }
 
 static int print_object(const struct run_generation *generation, const struct gguf_buffer *prompt,
-                        const struct run_ids *ids)
+                        const struct run_ids *ids, struct run_failure *failure)
 {
     static const char *const endings[] = {
         [RUN_ENDING_TOKEN] = "end",
@@ -101,10 +91,10 @@ static int print_object(const struct run_generation *generation, const struct gg
     print_timing("text", generation->n_generated, generation->generated_seconds);
     print_drafts("drafts", &generation->speculation.drafts[RUN_DRAFT_LOOKUP]);
     print_drafts("nextn_drafts", &generation->speculation.drafts[RUN_DRAFT_NEXTN]);
-    printf(",\"total_seconds\":%.9g,\"huge_page_bytes\":%" PRIu64 "}}",
+    printf(",\"total_seconds\":%.9g,\"huge_page_bytes\":%" PRIu64 "}}\n",
            run_seconds() - session->started,
            run_proc_bytes(session->files.sums, "\nFilePmdMapped:"));
-    return run_finish_json(session);
+    return run_flush_stdout(failure);
 }
 
 /* Return true if the text written to stdout does not end a line. */
@@ -118,46 +108,42 @@ static bool ends_inside_line(const struct run_generation *generation,
     return last->length > 0 && last->bytes[last->length - 1] != '\n';
 }
 
-int run_task_generate(struct run_session *session)
+int run_task_generate(struct run_session *session, struct run_failure *failure)
 {
     const struct run_options *options = session->options;
     struct run_generation generation = {.session = session};
     struct run_output *output = &generation.output;
     struct gguf_buffer prompt = {0};
     struct run_ids ids = {0};
-    struct run_failure failure;
-    int status = EX_OK;
-    int code = read_prompt(session, &prompt, &failure);
+    int code = read_prompt(session, &prompt, failure);
 
     if (code == 0)
-        code = encode(session, &prompt, &ids, &failure);
+        code = encode(session, &prompt, &ids, failure);
     if (code == 0)
-        code = run_generation_open(session, &generation, &failure);
+        code = run_generation_open(session, &generation, failure);
     if (code == 0)
-        code = run_generation_feed(&generation, &ids, &failure);
+        code = run_generation_feed(&generation, &ids, failure);
     /* The prompt is shown now, because the line of progress needs a line of its own. */
     run_output_begin(output, true);
     if (code == 0 && options->shows_prompt && !options->is_json)
-        code = run_output_bytes(output, prompt.bytes, prompt.length, &failure);
+        code = run_output_bytes(output, prompt.bytes, prompt.length, failure);
     run_output_begin(output, prompt.length == 0);
     if (code == 0)
-        code = run_generate(&generation, &failure);
+        code = run_generate(&generation, failure);
     run_signals_defer_interrupt(false);
     if (code == 0 && !options->is_json && isatty(STDOUT_FILENO) &&
         ends_inside_line(&generation, &prompt))
-        code = run_output_newline(&failure);
-    if (code < 0)
-        status = run_session_complain(session, code, &failure);
-    else if (options->is_json)
-        status = print_object(&generation, &prompt, &ids);
-    if (code == 0 && status == EX_OK)
+        code = run_output_newline(failure);
+    if (code == 0 && options->is_json)
+        code = print_object(&generation, &prompt, &ids, failure);
+    if (code == 0)
         run_generation_report(&generation);
-    if (status == EX_OK && generation.ending == RUN_ENDING_INTERRUPT)
-        status = RUN_STATUS_INTERRUPTED;
+    if (code == 0 && generation.ending == RUN_ENDING_INTERRUPT)
+        code = -EINTR;
     run_generation_close(&generation);
     run_ids_free(&ids);
     gguf_buffer_free(&prompt);
-    return status;
+    return code;
 }
 
 /* ---- --tokenize ---- */
@@ -196,23 +182,22 @@ static int tokenize(const struct run_session *session, const struct gguf_buffer 
     return code;
 }
 
-int run_task_tokenize(struct run_session *session)
+int run_task_tokenize(struct run_session *session, struct run_failure *failure)
 {
     struct gguf_buffer input = {0};
     struct run_ids ids = {0};
-    struct run_failure failure;
     const char *text = session->options->prompt;
     int code;
 
     if (!text || strcmp(text, "-") == 0)
-        code = run_task_files_read(&session->files, &input, &failure);
+        code = run_task_files_read(&session->files, &input, failure);
     else
-        code = gguf_buffer_add_string(&input, text) < 0 ? run_fail_memory(&failure) : 0;
+        code = gguf_buffer_add_string(&input, text) < 0 ? run_fail_memory(failure) : 0;
     if (code == 0)
-        code = tokenize(session, &input, &ids, &failure);
+        code = tokenize(session, &input, &ids, failure);
     if (code == 0)
-        code = run_flush_stdout(&failure);
+        code = run_flush_stdout(failure);
     run_ids_free(&ids);
     gguf_buffer_free(&input);
-    return code < 0 ? run_session_complain(session, code, &failure) : EX_OK;
+    return code;
 }

@@ -369,7 +369,8 @@ static struct run_pass pass_of(struct run_engine *engine)
     };
 }
 
-static void feed_batch(struct run_engine *engine, const int32_t *tokens, size_t n,
+/* `n_before`: the tokens of the call before the batch. */
+static void feed_batch(struct run_engine *engine, const int32_t *tokens, size_t n_before, size_t n,
                        enum run_logits which, float *logits)
 {
     struct run_pass pass = pass_of(engine);
@@ -384,8 +385,9 @@ static void feed_batch(struct run_engine *engine, const int32_t *tokens, size_t 
     if (engine->hparams.rwkv_version == 7)
         pass.first_values = run_scratch_take(&engine->scratch, n * n_embd);
     for (uint32_t i = 0; i < engine->hparams.n_layer; i++) {
-        if (engine->options.on_layer)
-            engine->options.on_layer(engine->options.user, i, engine->hparams.n_layer);
+        if (engine->options.on_layer && i > 0)
+            engine->options.on_layer(engine->options.user,
+                                     n_before + n * i / engine->hparams.n_layer);
         if (i > 0 && i % engine->hparams.n_stored == 0 && engine->hparams.has_loop_norm)
             run_norm_apply(&engine->output_norm, x, n, n_embd, x);
         run_layer_apply(&engine->layers[i], &pass, x);
@@ -447,12 +449,12 @@ int run_engine_feed(struct run_engine *engine, const int32_t *tokens, size_t n,
         return run_fail_memory(failure);
     for (size_t i = 0, batch; i < n; i += batch) {
         batch = n - i < engine->options.n_batch ? n - i : engine->options.n_batch;
+        if (engine->options.on_layer && !engine->options.on_layer(engine->options.user, i))
+            return run_fail(failure, -EINTR, "interrupted");
         run_scratch_release(&engine->scratch, (struct run_scratch_mark){0});
-        if (which == RUN_LOGITS_LAST && i + batch < n)
-            feed_batch(engine, tokens + i, batch, RUN_LOGITS_NONE, NULL);
-        else
-            feed_batch(engine, tokens + i, batch, which,
-                       which == RUN_LOGITS_ALL ? logits + i * engine->n_vocab : logits);
+        feed_batch(engine, tokens + i, i, batch,
+                   which == RUN_LOGITS_LAST && i + batch < n ? RUN_LOGITS_NONE : which,
+                   which == RUN_LOGITS_ALL ? logits + i * engine->n_vocab : logits);
     }
     code = run_weights_check(engine->weights, failure);
     if (code < 0 || which == RUN_LOGITS_NONE || n == 0)

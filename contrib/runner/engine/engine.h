@@ -14,8 +14,12 @@ struct run_engine_options {
     uint32_t cache_type; /* of keys and values; see struct run_cache */
     bool has_nextn;      /* load the layer that run_engine_draft() uses, if the model has one */
     bool can_rewind;     /* recurrent layers keep what run_engine_rewind() needs, if they can */
-    /* Called before each layer of each batch, by the thread that feeds; NULL: no call. */
-    void (*on_layer)(void *user, uint32_t layer, uint32_t n_layers);
+    /*
+     * Called before each layer, by the thread that feeds, with the number of tokens of the call
+     * that are done, a layer counting as a share of its batch. False before a batch ends the call,
+     * with -EINTR. NULL: no call.
+     */
+    bool (*on_layer)(void *user, size_t n_done);
     void *user;
 };
 

@@ -118,6 +118,8 @@ static struct run_engine *open_engine(bool has_nextn)
         .cache_type = DEQUANT_F16,
         .can_rewind = has_nextn,
         .has_nextn = has_nextn,
+        .on_layer = run_session_progress,
+        .user = &session.progress,
     };
     struct run_engine *opened;
 
