@@ -8,6 +8,7 @@
 
 struct mamba_layer {
     size_t n_inner;       /* channels: heads · width */
+    size_t b_at, c_at;    /* where b and c begin in a row of `x`'s product; Mamba 2: of channels */
     struct run_linear in; /* [n_embd] to channels and gates: one after the other, or head by head
                              the gates first; Mamba 2: to gates, convolution's inputs (x, b and c),
                              and steps */
@@ -19,9 +20,9 @@ struct mamba_layer {
     const float *dt_bias; /* [heads]; Mamba 2 */
 
     /* Mamba and PLaMo 2. */
-    size_t n_rank;            /* of the steps before `dt` */
-    size_t b_at, c_at, dt_at; /* where these begin in a row of `x`'s product */
-    struct run_linear x;      /* [n_inner] to steps, b and c, or b, c and steps; Mamba 2: empty */
+    size_t n_rank;       /* of the steps before `dt` */
+    size_t dt_at;        /* where these begin in a row of `x`'s product */
+    struct run_linear x; /* [n_inner] to steps, b and c, or b, c and steps; Mamba 2: empty */
     struct run_norm_layer dt_norm, b_norm, c_norm;
     struct run_linear dt; /* [n_rank] to a step for each head */
 };
@@ -98,6 +99,8 @@ static bool find_sizes_2(struct run_loader *loader, uint64_t n_inner, uint64_t n
         .n_state = (n_channels - n_inner) / (2 * n_groups),
         .n_groups = n_groups,
     };
+    layer->b_at = n_inner;
+    layer->c_at = n_inner + n_groups * layer->scan.n_state;
     return true;
 }
 
@@ -137,85 +140,74 @@ static void load(struct run_loader *loader, const struct run_mixer_place *place,
     run_load_linear(loader, "ssm_out", n_inner, n_embd, &layer->out);
 }
 
-static void split(const struct mamba_layer *layer, const float *both, size_t n, float *inner,
-                  float *gates)
+/* Separate the gates, [n][n_inner], from the channels, and convolve these: [n][n_channels]. */
+static void convolve(struct mamba_layer *layer, const struct run_pass *pass, const float *product,
+                     float *convolved, float *gates)
 {
-    const size_t width = layer->scan.width, n_inner = layer->n_inner;
+    const size_t n = pass->n, n_inner = layer->n_inner, width = layer->scan.width;
+    const bool is_2 = layer->dt_bias;
+    const float *from = is_2 ? product : product + n_inner;
+    size_t row = layer->in.weight.ne[1];
 
-    if (layer->scan.is_mamba2) {
-        run_copy_rows(both, 2 * width, n * layer->scan.n_heads, width, gates, width);
-        run_copy_rows(both + width, 2 * width, n * layer->scan.n_heads, width, inner, width);
+    if (is_2 || !layer->scan.is_mamba2) {
+        run_copy_rows(from, row, n, n_inner, gates, n_inner);
+        product += is_2 ? n_inner : 0;
     } else {
-        run_copy_rows(both, 2 * n_inner, n, n_inner, inner, n_inner);
-        run_copy_rows(both + n_inner, 2 * n_inner, n, n_inner, gates, n_inner);
+        float *inner = run_scratch_take(pass->scratch, n * n_inner);
+
+        run_copy_rows(product, 2 * width, n * layer->scan.n_heads, width, gates, width);
+        run_copy_rows(product + width, 2 * width, n * layer->scan.n_heads, width, inner, width);
+        product = inner;
+        row = n_inner;
     }
+    run_convolve(&layer->convolution, product, row, n, convolved);
+    run_activate(RUN_SILU, NULL, convolved, n * layer->convolution.n_channels);
 }
 
-/* Run the recurrence on the convolved channels, with steps, b and c computed from them. */
-static void scan_channels(struct mamba_layer *layer, const struct run_pass *pass,
-                          const float *inner, float *out)
+/* Compute the steps, dt, and rows with b and c from the convolved channels. Returns the rows. */
+static const float *make_rows(const struct mamba_layer *layer, const struct run_pass *pass,
+                              const float *convolved, float *dt)
 {
-    const size_t n = pass->n, width = layer->n_rank + 2 * layer->scan.n_state;
+    const size_t n = pass->n, width = layer->x.weight.ne[1];
     float *product = run_scratch_take(pass->scratch, n * width);
     float *narrow = run_scratch_take(pass->scratch, n * layer->n_rank);
-    float *dt = run_scratch_take(pass->scratch, n * layer->scan.n_heads);
-    const struct run_scan_rows rows = {
-        .x = inner,
-        .x_stride = layer->n_inner,
-        .dt = dt,
-        .dt_stride = layer->scan.n_heads,
-        .b = product + layer->b_at,
-        .c = product + layer->c_at,
-        .bc_stride = width,
-    };
 
-    run_linear_apply(&layer->x, 0, inner, n, product);
+    run_linear_apply(&layer->x, 0, convolved, n, product);
     run_norm_rows(&layer->dt_norm, product + layer->dt_at, n, width);
     run_norm_rows(&layer->b_norm, product + layer->b_at, n, width);
     run_norm_rows(&layer->c_norm, product + layer->c_at, n, width);
     run_copy_rows(product + layer->dt_at, width, n, layer->n_rank, narrow, layer->n_rank);
     run_linear_apply(&layer->dt, 0, narrow, n, dt);
-    run_scan(&layer->scan, &rows, n, out);
+    return product;
 }
 
 /* found = the results of the heads, gates: both [n][n_inner]. */
 static void find(struct mamba_layer *layer, const struct run_pass *pass, const float *product,
                  float *found, float *gates)
 {
-    const size_t n = pass->n, n_inner = layer->n_inner;
-    float *inner = run_scratch_take(pass->scratch, n * n_inner);
-    float *convolved = run_scratch_take(pass->scratch, n * n_inner);
-
-    split(layer, product, n, inner, gates);
-    run_convolve(&layer->convolution, inner, n_inner, n, convolved);
-    run_activate(RUN_SILU, NULL, convolved, n * n_inner);
-    scan_channels(layer, pass, convolved, found);
-}
-
-static void find_2(struct mamba_layer *layer, const struct run_pass *pass, const float *product,
-                   float *found, float *gates)
-{
-    const size_t n = pass->n, n_inner = layer->n_inner, n_heads = layer->scan.n_heads;
-    const size_t n_channels = layer->convolution.n_channels, row = layer->in.weight.ne[1];
+    const size_t n = pass->n, n_heads = layer->scan.n_heads, row = layer->in.weight.ne[1];
+    const size_t n_channels = layer->convolution.n_channels;
     float *convolved = run_scratch_take(pass->scratch, n * n_channels);
     float *dt = run_scratch_take(pass->scratch, n * n_heads);
-    const struct run_scan_rows rows = {
-        .x = convolved,
-        .x_stride = n_channels,
-        .dt = dt,
-        .dt_stride = n_heads,
-        .b = convolved + n_inner,
-        .c = convolved + n_inner + layer->scan.n_groups * layer->scan.n_state,
-        .bc_stride = n_channels,
-    };
+    const float *rows = convolved;
 
-    run_copy_rows(product, row, n, n_inner, gates, n_inner);
-    run_convolve(&layer->convolution, product + n_inner, row, n, convolved);
-    run_activate(RUN_SILU, NULL, convolved, n * n_channels);
-    for (size_t i = 0; i < n * n_heads; i++)
-        dt[i] = product[i / n_heads * row + n_inner + n_channels + i % n_heads] +
-                layer->dt_bias[i % n_heads];
-    run_scan(&layer->scan, &rows, n, found);
+    convolve(layer, pass, product, convolved, gates);
+    if (!layer->dt_bias)
+        rows = make_rows(layer, pass, convolved, dt);
+    for (size_t i = 0; layer->dt_bias && i < n * n_heads; i++)
+        dt[i] =
+            product[(i / n_heads + 1) * row - n_heads + i % n_heads] + layer->dt_bias[i % n_heads];
+    run_scan(&layer->scan,
+             &(struct run_scan_rows){
+                 .x = convolved,
+                 .x_stride = n_channels,
+                 .dt = dt,
+                 .dt_stride = n_heads,
+                 .b = rows + layer->b_at,
+                 .c = rows + layer->c_at,
+                 .bc_stride = layer->dt_bias ? n_channels : layer->x.weight.ne[1],
+             },
+             n, found);
 }
 
 static void apply(void *mixer, const struct run_pass *pass, const float *x, float *out)
@@ -227,7 +219,7 @@ static void apply(void *mixer, const struct run_pass *pass, const float *x, floa
     float *gates = run_scratch_take(pass->scratch, n * n_inner);
 
     run_linear_apply(&layer->in, 0, x, n, product);
-    (layer->dt_bias ? find_2 : find)(layer, pass, product, found, gates);
+    find(layer, pass, product, found, gates);
     run_activate_gated(RUN_SILU, gates, found, n * n_inner);
     run_norm_apply(&layer->norm, gates, n * layer->norm.n_groups, layer->norm.width, gates);
     run_linear_apply(&layer->out, 0, gates, n, out);
