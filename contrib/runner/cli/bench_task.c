@@ -127,8 +127,9 @@ static void print_text(const struct bench *bench)
 
     printf("%s, %.1f MB of weights, %u threads, batches of %u, after %u tokens\n"
            "test        tokens      tokens/s   deviation\n",
-           session->architecture, (double)run_weights_mapped_bytes(session->tree.weights) / 1e6,
-           bench->n_threads, options->n_batch, options->bench_depth);
+           run_metadata_architecture(session->tree.metadata),
+           (double)run_weights_mapped_bytes(session->tree.weights) / 1e6, bench->n_threads,
+           options->n_batch, options->bench_depth);
     print_row("prompt", options->bench_prompt, &bench->prompt);
     print_row("text", options->bench_predict, &bench->predict);
     printf("memory        %.1f MB anonymous, %.1f MB in all, %.1f MB of the weights in huge pages\n"
@@ -150,8 +151,8 @@ static void print_json(const struct bench *bench)
     const struct run_session *session = bench->session;
     const struct run_options *options = session->options;
 
-    run_print_json_string("{\"architecture\":", session->architecture,
-                          strlen(session->architecture));
+    run_print_json_string("{\"architecture\":", run_metadata_architecture(session->tree.metadata),
+                          strlen(run_metadata_architecture(session->tree.metadata)));
     printf(",\"weights_bytes\":%" PRIu64 ",\"token_bytes\":%" PRIu64 ",\"threads\":%u,"
            "\"batch\":%u,\"depth\":%u,\"kernels\":\"%s\",\"load_seconds\":%.9g,"
            "\"repetitions\":%d,",

@@ -206,14 +206,16 @@ static int check_rows(const struct run_session *session, size_t n_tokens,
 static int check_vocabulary(const struct run_session *session, struct run_failure *failure)
 {
     const struct gguf_json *tokens;
+    struct run_json json;
     size_t n_tokens = 0;
-    const int code =
-        run_metadata_array(session->tree.metadata, "tokenizer.ggml.tokens", &tokens, failure);
+    const int code = run_metadata_array(session->tree.metadata, "tokenizer.ggml.tokens", &json,
+                                        &tokens, failure);
 
     if (code < 0)
         return code;
     for (const struct gguf_json *token = tokens ? tokens->child : NULL; token; token = token->next)
         n_tokens++;
+    run_json_free(&json);
     return check_rows(session, n_tokens, failure);
 }
 
@@ -221,9 +223,6 @@ static int open_tokenizer(struct run_session *session, struct run_failure *failu
 {
     int code = run_tokenizer_open(session->tree.metadata, &session->tokenizer, failure);
 
-    /* Models of bytes need no vocabulary. */
-    if (code == -ENOENT && session->engine && session->n_vocab == 256)
-        code = run_tokenizer_open_bytes(&session->tokenizer, failure);
     if (code == 0 && session->engine)
         code = check_rows(session, session->tokenizer->vocabulary.n, failure);
     if (code == 0 && *session->tokenizer->note != '\0')
@@ -257,8 +256,6 @@ static int load(struct run_session *session, uint32_t n_context, struct run_fail
 {
     const enum run_task task = session->options->task;
     int code = run_metadata_open(session->tree.fd, &session->tree.metadata, failure);
-    const struct run_metadata *metadata = session->tree.metadata;
-    const char *template;
 
     if (code == 0 && task != RUN_TASK_TOKENIZE)
         code = open_engine(session, n_context, failure);
@@ -266,18 +263,12 @@ static int load(struct run_session *session, uint32_t n_context, struct run_fail
         code = task == RUN_TASK_LOGITS || task == RUN_TASK_BENCH
                    ? check_vocabulary(session, failure)
                    : open_tokenizer(session, failure);
-    template = code == 0 ? run_metadata_string(metadata, "tokenizer.chat_template") : NULL;
-    if (template && !(session->chat_template = strdup(template)))
-        code = run_fail_memory(failure);
+    if (code == 0)
+        session->chat_template =
+            run_metadata_string(session->tree.metadata, "tokenizer.chat_template");
     session->sampling = session->options->sampling;
     if (code == 0)
-        code = run_sampling_complete(&session->sampling, metadata, failure);
-    if (code == 0) {
-        snprintf(session->architecture, sizeof session->architecture, "%s",
-                 run_metadata_architecture(metadata));
-        run_metadata_close(session->tree.metadata);
-        session->tree.metadata = NULL;
-    }
+        code = run_sampling_complete(&session->sampling, session->tree.metadata, failure);
     return code;
 }
 
@@ -329,7 +320,6 @@ void run_session_close(struct run_session *session)
     run_thread_pool_end();
     run_signals_watch(NULL, NULL);
     free(session->logits);
-    free(session->chat_template);
     run_tokenizer_close(session->tokenizer);
     run_engine_close(session->engine);
     run_tree_close(&session->tree);

@@ -19,15 +19,14 @@ struct run_prompt_progress {
 struct run_session {
     const struct run_options *options;
     struct run_task_files files;
-    struct run_tree tree;            /* without its metadata, which loading needs */
-    char architecture[64];           /* of the metadata */
+    struct run_tree tree;
     bool is_tree_private;            /* mounted for this run, and detached already */
     struct run_tokenizer *tokenizer; /* NULL if the task needs none */
     struct run_engine *engine;       /* the same */
     bool reads_ahead;                /* the weights are read before they are needed */
     struct run_read_ahead read_ahead;
     struct run_line_editor *editor; /* of a chat at a terminal; NULL */
-    char *chat_template;            /* of the metadata; NULL: not there */
+    const char *chat_template;      /* of the metadata; NULL: not there */
     struct run_sampling sampling;
     uint32_t n_vocab, n_context; /* of the engine */
     uint32_t n_drafts;           /* limit of the tokens drafted for a pass */

@@ -26,8 +26,8 @@ struct run_engine_options {
 struct run_engine;
 
 /*
- * Map the model's tensors and check that they are complete and have the right shapes. `weights`
- * must outlive the engine. Returns 0, -ENOTSUP for an unknown architecture, -ENOENT
+ * Map the model's tensors and check that they are complete and have the right shapes. `metadata`
+ * and `weights` must outlive the engine. Returns 0, -ENOTSUP for an unknown architecture, -ENOENT
  * for a missing key or tensor, or -EINVAL for a wrong one; then *out is NULL.
  */
 int run_engine_open(const struct run_metadata *metadata, struct run_weights *weights,

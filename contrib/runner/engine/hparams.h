@@ -23,7 +23,7 @@ struct run_experts_shape {
 struct run_hparams {
     const struct run_architecture *architecture;
     const struct gguf_architecture *model; /* its lists of tensors and keys */
-    const char *name;                      /* general.architecture, of the metadata, for loading */
+    const char *name;                      /* general.architecture, of the metadata */
     bool is_big;                           /* gguf_architecture_is_big() */
 
     uint32_t n_layer, n_embd;

@@ -122,10 +122,9 @@ int run_byte_pair_open(struct run_tokenizer *tokenizer, const struct run_metadat
                        struct run_failure *failure)
 {
     const struct gguf_json *merges;
-    const int code = run_metadata_array(metadata, KEY "merges", &merges, failure);
+    struct run_json json;
+    int code;
 
-    if (code < 0)
-        return code;
     choose_pretokenizer(tokenizer, metadata);
     if (tokenizer->pretokenizer->is_raw) {
         tokenizer->decode = gguf_space_marks_decode;
@@ -135,12 +134,14 @@ int run_byte_pair_open(struct run_tokenizer *tokenizer, const struct run_metadat
     }
     if (run_pre_tokenizer_open(tokenizer->pretokenizer, &tokenizer->splitter) < 0)
         return run_fail_memory(failure);
+    code = run_metadata_array(metadata, KEY "merges", &json, &merges, failure);
     if (merges)
-        return read_merges(tokenizer, merges->child, failure);
-    if (!tokenizer->pretokenizer->is_merge_optional)
+        code = read_merges(tokenizer, merges->child, failure);
+    else if (code == 0 && !tokenizer->pretokenizer->is_merge_optional)
         run_tokenizer_add_note(tokenizer,
                                "no " KEY "merges: tokens are merged in the order of their ids");
-    return 0;
+    run_json_free(&json);
+    return code;
 }
 
 /* ---- encoding ---- */

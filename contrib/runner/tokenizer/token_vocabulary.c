@@ -13,28 +13,6 @@
 /* Bounds the time per byte of text. The longest tokens in published models have 512 bytes. */
 #define MAX_TOKEN_BYTES ((size_t)1 << 16)
 
-/* Make room for `n` texts. */
-static int make_room(struct run_vocabulary *vocabulary, size_t n, size_t n_bytes)
-{
-    vocabulary->texts = malloc(n_bytes + 1);
-    vocabulary->starts = calloc(n + 1, sizeof *vocabulary->starts);
-    vocabulary->types = malloc(n + 1);
-    if (!vocabulary->texts || !vocabulary->starts || !vocabulary->types)
-        return -ENOMEM;
-    memset(vocabulary->types, GGUF_TOKEN_NORMAL, n + 1);
-    return 0;
-}
-
-static void add_text(struct run_vocabulary *vocabulary, const char *text, size_t length)
-{
-    const uint32_t start = vocabulary->starts[vocabulary->n];
-
-    memcpy(vocabulary->texts + start, text, length);
-    vocabulary->starts[++vocabulary->n] = start + (uint32_t)length;
-    if (length > vocabulary->longest_bytes)
-        vocabulary->longest_bytes = (uint32_t)length;
-}
-
 /* Take all texts from the first on. */
 static int take_texts(struct run_vocabulary *vocabulary, const struct gguf_json *first,
                       struct run_failure *failure)
@@ -55,10 +33,21 @@ static int take_texts(struct run_vocabulary *vocabulary, const struct gguf_json 
                             "metadata: " KEY "tokens: more than %u tokens or %u bytes",
                             GGUF_MAX_TOKENS, GGUF_MAX_TOKENS_BYTES);
     }
-    if (make_room(vocabulary, n, n_bytes) < 0)
+    vocabulary->texts = malloc(n_bytes + 1);
+    vocabulary->starts = calloc(n + 1, sizeof *vocabulary->starts);
+    vocabulary->types = malloc(n + 1);
+    if (!vocabulary->texts || !vocabulary->starts || !vocabulary->types)
         return run_fail_memory(failure);
-    for (const struct gguf_json *token = first; token; token = token->next)
-        add_text(vocabulary, token->text.data, token->text.length_bytes);
+    memset(vocabulary->types, GGUF_TOKEN_NORMAL, n + 1);
+    for (const struct gguf_json *token = first; token; token = token->next) {
+        const uint32_t length = (uint32_t)token->text.length_bytes;
+        const uint32_t start = vocabulary->starts[vocabulary->n];
+
+        memcpy(vocabulary->texts + start, token->text.data, length);
+        vocabulary->starts[++vocabulary->n] = start + length;
+        if (length > vocabulary->longest_bytes)
+            vocabulary->longest_bytes = length;
+    }
     return 0;
 }
 
@@ -66,30 +55,31 @@ static int take_texts(struct run_vocabulary *vocabulary, const struct gguf_json 
 static int read_values(const struct run_metadata *metadata, const char *key, uint32_t n,
                        float **values, struct run_failure *failure)
 {
-    const struct gguf_json *array;
+    const struct gguf_json *array, *item;
+    struct run_json json;
     uint32_t index = 0;
-    int code = run_metadata_array(metadata, key, &array, failure);
+    int code = run_metadata_array(metadata, key, &json, &array, failure);
 
     *values = NULL;
     if (code < 0 || !array)
         return code;
     *values = calloc(n, sizeof **values);
     if (!*values)
-        return run_fail_memory(failure);
-    for (const struct gguf_json *item = array->child; item && index < n;
-         item = item->next, index++) {
+        code = run_fail_memory(failure);
+    for (item = array->child; code == 0 && item && index < n; item = item->next, index++) {
         /* JSON has no NaN and no infinity: the tree has null for them. */
         if (item->kind != GGUF_JSON_NUMBER && item->kind != GGUF_JSON_NULL)
-            return run_fail(failure, -EINVAL, "metadata: %s: element %" PRIu32 " is not a number",
+            code = run_fail(failure, -EINVAL, "metadata: %s: element %" PRIu32 " is not a number",
                             key, index);
         (*values)[index] = item->kind == GGUF_JSON_NUMBER && isfinite((float)item->number)
                                ? (float)item->number
                                : -FLT_MAX;
     }
-    return index < n
-               ? run_fail(failure, -EINVAL,
-                          "metadata: %s: %" PRIu32 " values for %" PRIu32 " tokens", key, index, n)
-               : 0;
+    if (code == 0 && index < n)
+        code = run_fail(failure, -EINVAL, "metadata: %s: %" PRIu32 " values for %" PRIu32 " tokens",
+                        key, index, n);
+    run_json_free(&json);
+    return code;
 }
 
 /* ---- texts to ids ---- */
@@ -196,17 +186,18 @@ int run_vocabulary_read(const struct run_metadata *metadata, struct run_vocabula
                         struct run_failure *failure)
 {
     const struct gguf_json *tokens;
+    struct run_json json;
     float *types = NULL;
-    int code = run_metadata_array(metadata, KEY "tokens", &tokens, failure);
+    int code = run_metadata_array(metadata, KEY "tokens", &json, &tokens, failure);
 
     *vocabulary = (struct run_vocabulary){0};
     if (code < 0)
         return code;
     if (!tokens)
         return run_fail(failure, -ENOENT, "metadata: no " KEY "tokens");
-    if (!tokens->child)
-        return run_fail(failure, -EINVAL, "metadata: " KEY "tokens: no tokens");
-    code = take_texts(vocabulary, tokens->child, failure);
+    code = tokens->child ? take_texts(vocabulary, tokens->child, failure)
+                         : run_fail(failure, -EINVAL, "metadata: " KEY "tokens: no tokens");
+    run_json_free(&json);
     if (code == 0)
         code = read_values(metadata, KEY "token_type", vocabulary->n, &types, failure);
     for (uint32_t id = 0; code == 0 && types && id < vocabulary->n; id++)
@@ -221,16 +212,6 @@ int run_vocabulary_read_scores(const struct run_metadata *metadata,
                                struct run_vocabulary *vocabulary, struct run_failure *failure)
 {
     return read_values(metadata, KEY "scores", vocabulary->n, &vocabulary->scores, failure);
-}
-
-int run_vocabulary_make_bytes(struct run_vocabulary *vocabulary, struct run_failure *failure)
-{
-    *vocabulary = (struct run_vocabulary){0};
-    if (make_room(vocabulary, 256, 256) < 0)
-        return run_fail_memory(failure);
-    for (unsigned i = 0; i < 256; i++)
-        add_text(vocabulary, &(const char){(char)i}, 1);
-    return make_slots(vocabulary, failure);
 }
 
 void run_vocabulary_free(struct run_vocabulary *vocabulary)

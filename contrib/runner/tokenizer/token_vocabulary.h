@@ -30,9 +30,6 @@ int run_vocabulary_read(const struct run_metadata *metadata, struct run_vocabula
 int run_vocabulary_read_scores(const struct run_metadata *metadata,
                                struct run_vocabulary *vocabulary, struct run_failure *failure);
 
-/* Make a vocabulary of the 256 bytes. Returns 0 or a negative errno. */
-int run_vocabulary_make_bytes(struct run_vocabulary *vocabulary, struct run_failure *failure);
-
 void run_vocabulary_free(struct run_vocabulary *vocabulary);
 
 /* Return the text of a token; it does not end with a NUL. */

@@ -41,7 +41,6 @@ static const struct run_tokenizer_kind kinds[] = {
     {"bert", run_wordpiece_open, run_wordpiece_encode, gguf_space_marks_decode, RUN_SEARCH_TEXTS},
     {"rwkv", NULL, encode_longest, gguf_token_unescape, RUN_SEARCH_PIECES},
     {"plamo2", run_plamo_open, run_plamo_encode, NULL, RUN_SEARCH_TEXTS},
-    {"", NULL, encode_longest, NULL, RUN_SEARCH_TEXTS}, /* the tokens are the 256 bytes */
 };
 
 void run_tokenizer_add_note(struct run_tokenizer *tokenizer, const char *format, ...)
@@ -129,28 +128,25 @@ static int collect_tokens(struct run_tokenizer *tokenizer)
     return code;
 }
 
-/* Open everything after the vocabulary. `metadata` may be NULL. */
+/* Open everything after the vocabulary. */
 static int open_kind(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
                      struct run_failure *failure)
 {
     const struct gguf_tokenizer_defaults *defaults =
         gguf_tokenizer_defaults_find(tokenizer->kind->model);
-    int code = 0;
+    int code;
 
     tokenizer->special = defaults->ids;
-    tokenizer->is_space_added = defaults->is_space_added;
+    tokenizer->is_space_added =
+        run_metadata_is_true(metadata, "tokenizer.ggml.add_space_prefix", defaults->is_space_added);
     tokenizer->decode = tokenizer->kind->decode;
     tokenizer->marks = calloc(tokenizer->vocabulary.n, sizeof *tokenizer->marks);
     if (!tokenizer->marks)
         return run_fail_memory(failure);
-    if (metadata && !run_metadata_has(metadata, "tokenizer.ggml.token_type"))
+    if (!run_metadata_has(metadata, "tokenizer.ggml.token_type"))
         run_tokenizer_add_note(tokenizer, "no tokenizer.ggml.token_type: only tokens with "
                                           "well-known texts are control tokens");
-    if (metadata) {
-        tokenizer->is_space_added = run_metadata_is_true(
-            metadata, "tokenizer.ggml.add_space_prefix", tokenizer->is_space_added);
-        code = run_special_tokens_find(tokenizer, metadata, failure);
-    }
+    code = run_special_tokens_find(tokenizer, metadata, failure);
     if (code == 0 && tokenizer->kind->open)
         code = tokenizer->kind->open(tokenizer, metadata, failure);
     if (code < 0)
@@ -168,19 +164,31 @@ static const struct run_tokenizer_kind *find_kind(const char *model)
     return NULL;
 }
 
-/* Open a tokenizer. Without metadata, its vocabulary is the bytes. */
-static int open_tokenizer(const struct run_tokenizer_kind *kind,
-                          const struct run_metadata *metadata, struct run_tokenizer **out,
-                          struct run_failure *failure)
+int run_tokenizer_open(const struct run_metadata *metadata, struct run_tokenizer **out,
+                       struct run_failure *failure)
 {
-    struct run_tokenizer *tokenizer = calloc(1, sizeof *tokenizer);
+    const char *model = run_metadata_string(metadata, MODEL);
+    const struct run_tokenizer_kind *kind;
+    struct run_tokenizer *tokenizer;
     int code;
 
+    *out = NULL;
+    if (!model && run_metadata_has(metadata, MODEL))
+        return run_fail(failure, -EINVAL, "metadata: " MODEL ": not a string");
+    if (!model)
+        return run_fail(failure, -ENOENT, "metadata: no " MODEL ": the model has no vocabulary");
+    /* The values by which llama.cpp and others say that a model has no vocabulary. */
+    if (strcmp(model, "no_vocab") == 0 || strcmp(model, "none") == 0)
+        return run_fail(failure, -ENOENT, "metadata: " MODEL ": %s: the model has no vocabulary",
+                        model);
+    kind = find_kind(model);
+    if (!kind)
+        return run_fail(failure, -ENOTSUP, "metadata: " MODEL ": %.64s is not supported", model);
+    tokenizer = calloc(1, sizeof *tokenizer);
     if (!tokenizer)
         return run_fail_memory(failure);
     tokenizer->kind = kind;
-    code = metadata ? run_vocabulary_read(metadata, &tokenizer->vocabulary, failure)
-                    : run_vocabulary_make_bytes(&tokenizer->vocabulary, failure);
+    code = run_vocabulary_read(metadata, &tokenizer->vocabulary, failure);
     if (code == 0)
         code = open_kind(tokenizer, metadata, failure);
     if (code < 0)
@@ -188,45 +196,6 @@ static int open_tokenizer(const struct run_tokenizer_kind *kind,
     else
         *out = tokenizer;
     return code;
-}
-
-int run_tokenizer_open_bytes(struct run_tokenizer **out, struct run_failure *failure)
-{
-    *out = NULL;
-    return open_tokenizer(find_kind(""), NULL, out, failure);
-}
-
-static bool is_vocabulary_of_bytes(const struct run_metadata *metadata)
-{
-    struct run_failure failure;
-    double size = 0;
-
-    return run_metadata_number(metadata, ".vocab_size", RUN_SCALAR, NULL, &size, &failure) == 0 &&
-           size == 256;
-}
-
-int run_tokenizer_open(const struct run_metadata *metadata, struct run_tokenizer **out,
-                       struct run_failure *failure)
-{
-    const char *model = run_metadata_string(metadata, MODEL);
-    /* The values by which llama.cpp and others say that a model has no vocabulary. */
-    const bool is_none = model && (strcmp(model, "no_vocab") == 0 || strcmp(model, "none") == 0);
-    const struct run_tokenizer_kind *kind;
-
-    *out = NULL;
-    if (!model && run_metadata_has(metadata, MODEL))
-        return run_fail(failure, -EINVAL, "metadata: " MODEL ": not a string");
-    if ((!model || is_none) && is_vocabulary_of_bytes(metadata))
-        return run_tokenizer_open_bytes(out, failure);
-    if (is_none)
-        return run_fail(failure, -ENOENT, "metadata: " MODEL ": %s: the model has no vocabulary",
-                        model);
-    if (!model)
-        return run_fail(failure, -ENOENT, "metadata: no " MODEL ": the model has no vocabulary");
-    kind = *model != '\0' ? find_kind(model) : NULL;
-    if (!kind)
-        return run_fail(failure, -ENOTSUP, "metadata: " MODEL ": %.64s is not supported", model);
-    return open_tokenizer(kind, metadata, out, failure);
 }
 
 void run_tokenizer_close(struct run_tokenizer *tokenizer)

@@ -63,15 +63,11 @@ struct run_tokenizer {
 };
 
 /*
- * Make a tokenizer from the keys tokenizer.ggml.*; `metadata` may be freed afterwards. A model
- * without a vocabulary whose .vocab_size is 256 gets the bytes as its tokens. Returns 0, -ENOENT if
- * the model has no vocabulary, -EINVAL if it is wrong, or -ENOTSUP for an unknown kind.
+ * Make a tokenizer from the keys tokenizer.ggml.*; `metadata` may be freed afterwards. Returns 0,
+ * -ENOENT if the model has no vocabulary, -EINVAL if it is wrong, or -ENOTSUP for an unknown kind.
  */
 int run_tokenizer_open(const struct run_metadata *metadata, struct run_tokenizer **out,
                        struct run_failure *failure);
-
-/* Make the tokenizer for a model whose 256 tokens are the bytes and whose keys do not say so. */
-int run_tokenizer_open_bytes(struct run_tokenizer **out, struct run_failure *failure);
 
 void run_tokenizer_close(struct run_tokenizer *tokenizer);
 

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-int run_fail(struct run_failure *failure, int code, const char *format, ...)
+int run_fail_at(struct run_failure *failure, bool is_elsewhere, int code, const char *format, ...)
 {
     va_list arguments;
 
@@ -12,19 +12,7 @@ int run_fail(struct run_failure *failure, int code, const char *format, ...)
     /* cppcheck-suppress ctuuninitvar ; it is only written to */
     vsnprintf(failure->text, sizeof failure->text, format, arguments);
     va_end(arguments);
-    failure->is_elsewhere = false;
-    return code;
-}
-
-int run_fail_elsewhere(struct run_failure *failure, int code, const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    /* cppcheck-suppress ctuuninitvar ; it is only written to */
-    vsnprintf(failure->text, sizeof failure->text, format, arguments);
-    va_end(arguments);
-    failure->is_elsewhere = true;
+    failure->is_elsewhere = is_elsewhere;
     return code;
 }
 

@@ -14,12 +14,13 @@ struct run_failure {
  * to return: -ENOENT for a missing object, -EINVAL for a wrong one, -ENOTSUP for one that this
  * program does not support, -ENOMEM, or the error of a system call.
  */
-int run_fail(struct run_failure *failure, int code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+#define run_fail(failure, ...) run_fail_at(failure, false, __VA_ARGS__)
 
 /* The same for a failure outside the model, for example of another file or stdout. */
-int run_fail_elsewhere(struct run_failure *failure, int code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+#define run_fail_elsewhere(failure, ...) run_fail_at(failure, true, __VA_ARGS__)
+
+int run_fail_at(struct run_failure *failure, bool is_elsewhere, int code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* The same for memory that could not be allocated. */
 int run_fail_memory(struct run_failure *failure);

@@ -1,4 +1,7 @@
-/* The metadata of the model, from the file metadata.json of its tree. */
+/*
+ * The metadata of the model, from the file metadata.json of its tree, which has a line for each
+ * key. Long arrays are read when they are asked for. Call all functions from one thread at a time.
+ */
 #pragma once
 
 #include "contrib/runner/tree/failure.h"
@@ -12,7 +15,7 @@ struct run_metadata;
 
 /*
  * Read the metadata of the tree whose directory is `tree_fd`. Returns 0, or a negative errno with
- * *out NULL. The texts of a large vocabulary take much memory: close the metadata after loading.
+ * *out NULL.
  */
 int run_metadata_open(int tree_fd, struct run_metadata **out, struct run_failure *failure);
 void run_metadata_close(struct run_metadata *metadata);
@@ -48,10 +51,11 @@ int run_metadata_bool(const struct run_metadata *metadata, const char *key, bool
 bool run_metadata_is_array(const struct run_metadata *metadata, const char *key, size_t *n);
 
 /*
- * Store the key's array, whose elements begin with its child; NULL if the key is missing. Returns
- * 0, or -EINVAL if the value is not an array.
+ * Read the key's array, whose elements begin with its child; NULL if the key is missing. It belongs
+ * to *json, which the caller frees. Returns 0, -EINVAL if the value is not an array, or the
+ * negative errno of reading it, with nothing to free.
  */
-int run_metadata_array(const struct run_metadata *metadata, const char *key,
+int run_metadata_array(const struct run_metadata *metadata, const char *key, struct run_json *json,
                        const struct gguf_json **array, struct run_failure *failure);
 
 struct run_range {

@@ -94,7 +94,9 @@ static int read_bytes(int fd, const char *path, uint64_t limit_bytes, struct ggu
     return code < 0 ? run_fail_memory(failure) : 0;
 }
 
-static int parse(const char *path, struct run_json *json, struct run_failure *failure)
+/* `before`: the place of the text in the file. */
+static int parse(const char *path, uint64_t before, struct run_json *json,
+                 struct run_failure *failure)
 {
     char *text = json->bytes.bytes;
     const size_t n_bytes = json->bytes.length;
@@ -105,7 +107,8 @@ static int parse(const char *path, struct run_json *json, struct run_failure *fa
     if (!json->values)
         return run_fail_memory(failure);
     rule = gguf_json_parse(text, n_bytes, MAX_DEPTH, json->values, &offset);
-    return rule ? run_fail(failure, -EINVAL, "%s: byte %zu: not valid JSON: %s", path, offset, rule)
+    return rule ? run_fail(failure, -EINVAL, "%s: byte %llu: not valid JSON: %s", path,
+                           (unsigned long long)before + offset, rule)
                 : 0;
 }
 
@@ -121,7 +124,34 @@ int run_json_read(int tree_fd, const char *path, uint64_t limit_bytes, struct ru
     code = read_bytes(fd, path, limit_bytes, &json->bytes, failure);
     close(fd);
     if (code == 0)
-        code = parse(path, json, failure);
+        code = parse(path, 0, json, failure);
+    if (code < 0)
+        run_json_free(json);
+    return code;
+}
+
+int run_json_read_member(int fd, const char *path, uint64_t offset, size_t n_bytes,
+                         const char *value, struct run_json *json, struct run_failure *failure)
+{
+    struct gguf_buffer *bytes = &json->bytes;
+    int code;
+
+    *json = (struct run_json){0};
+    if (n_bytes > SIZE_MAX / 2 || gguf_reserve(&bytes->bytes, &bytes->capacity, n_bytes + 8, 1) < 0)
+        return run_fail_memory(failure);
+    bytes->bytes[0] = '{';
+    if (pread(fd, bytes->bytes + 1, n_bytes, (off_t)offset) == (ssize_t)n_bytes) {
+        bytes->length = 1 + n_bytes - (bytes->bytes[n_bytes] == ',');
+        stpcpy(stpcpy(bytes->bytes + bytes->length, value), "}");
+        bytes->length += strlen(value) + 1;
+        code = parse(path, offset - 1, json, failure);
+    } else {
+        code = run_fail(failure, -EIO, "%s: cannot be read at byte %llu", path,
+                        (unsigned long long)offset);
+    }
+    if (code == 0 && !json->values->child)
+        code = run_fail(failure, -EINVAL, "%s: byte %llu: no member of an object", path,
+                        (unsigned long long)offset);
     if (code < 0)
         run_json_free(json);
     return code;

@@ -41,4 +41,11 @@ struct run_json {
  */
 int run_json_read(int tree_fd, const char *path, uint64_t limit_bytes, struct run_json *json,
                   struct run_failure *failure);
+
+/*
+ * Read a line `"KEY": VALUE,` of an open file as an object of one member. `value`, at most 2 bytes,
+ * follows the n_bytes of the line at `offset`. Returns as run_json_read().
+ */
+int run_json_read_member(int fd, const char *path, uint64_t offset, size_t n_bytes,
+                         const char *value, struct run_json *json, struct run_failure *failure);
 void run_json_free(struct run_json *json);

@@ -11,7 +11,7 @@
 
 #define NAME_BYTES 256
 
-static void remove_files(int root)
+void metadata_files_remove(int root)
 {
     const int fd = openat(root, "metadata", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *directory = fd < 0 ? NULL : fdopendir(fd);
@@ -22,6 +22,7 @@ static void remove_files(int root)
     if (directory)
         closedir(directory);
     unlinkat(root, "metadata", AT_REMOVEDIR);
+    unlinkat(root, "metadata.json", 0);
 }
 
 /* Return a pointer past the string whose opening quote is at `at`. */
@@ -80,42 +81,17 @@ static bool name_file(const char *key, size_t length, char name[NAME_BYTES])
     return true;
 }
 
-int metadata_files_write(int root, const char *text, size_t length)
-{
-    const char *at = text, *end = text + length;
-    int directory, code = 0;
-
-    remove_files(root);
-    if (mkdirat(root, "metadata", 0700) < 0)
-        return -errno;
-    directory = openat(root, "metadata", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (directory < 0)
-        return -errno;
-    while (code == 0 && (at = memchr(at, '"', (size_t)(end - at)))) {
-        const char *key = at + 1, *key_end = end_of_string(at, end), *value;
-        char name[NAME_BYTES];
-
-        value = memchr(key_end, ':', (size_t)(end - key_end));
-        if (!value)
-            break;
-        at = end_of_value(++value, end);
-        if (name_file(key, (size_t)(key_end - 1 - key), name))
-            code = write_value(directory, name, value, (size_t)(at - value));
-    }
-    close(directory);
-    return code;
-}
-
 /* Copy a file of the directory to metadata.json as a member. */
 static void join_one(int directory, const char *name, bool is_first, FILE *joined)
 {
     FILE *file = fdopen(openat(directory, name, O_RDONLY | O_CLOEXEC), "r");
     int c;
 
-    fprintf(joined, "%s\"%.*s\": ", is_first ? "{" : ",\n", (int)(strlen(name) - strlen(".json")),
+    fprintf(joined, "%s\"%.*s\": ", is_first ? "{\n" : ",\n", (int)(strlen(name) - strlen(".json")),
             name);
     while (file && (c = getc(file)) != EOF)
-        putc(c, joined);
+        if (c != '\n')
+            putc(c, joined);
     if (file)
         fclose(file);
 }
@@ -141,9 +117,36 @@ static void join_files(int root)
     }
     closedir(directory);
     if (joined) {
-        fputs(is_first ? "{}\n" : "}\n", joined);
+        fputs(is_first ? "{\n}\n" : "\n}\n", joined);
         fclose(joined);
     }
+}
+
+int metadata_files_write(int root, const char *text, size_t length)
+{
+    const char *at = text, *end = text + length;
+    int directory, code = 0;
+
+    metadata_files_remove(root);
+    if (mkdirat(root, "metadata", 0700) < 0)
+        return -errno;
+    directory = openat(root, "metadata", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0)
+        return -errno;
+    while (code == 0 && (at = memchr(at, '"', (size_t)(end - at)))) {
+        const char *key = at + 1, *key_end = end_of_string(at, end), *value;
+        char name[NAME_BYTES];
+
+        value = memchr(key_end, ':', (size_t)(end - key_end));
+        if (!value)
+            break;
+        at = end_of_value(++value, end);
+        if (name_file(key, (size_t)(key_end - 1 - key), name))
+            code = write_value(directory, name, value, (size_t)(at - value));
+    }
+    close(directory);
+    join_files(root);
+    return code;
 }
 
 int run_tree_open(const char *path, struct run_tree *tree, struct run_failure *failure)

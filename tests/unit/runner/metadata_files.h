@@ -1,6 +1,6 @@
 /*
  * Metadata for tests: one JSON object, stored as the files metadata/<key>.json of a tree, which
- * tests may change one by one. run_tree_open() joins them to metadata.json.
+ * tests may change one by one, and as metadata.json, into which run_tree_open() joins them again.
  */
 #pragma once
 
@@ -15,6 +15,9 @@
  * part that cannot be divided becomes the value of the last key. Returns 0 or a negative errno.
  */
 int metadata_files_write(int root, const char *text, size_t length);
+
+/* Remove both. */
+void metadata_files_remove(int root);
 
 /*
  * Write metadata.json, if there is a directory metadata, and open the tree at `path`, which

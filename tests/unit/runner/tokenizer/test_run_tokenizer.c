@@ -238,25 +238,6 @@ Test(run_tokenizer, rwkv_takes_the_longest_token)
     run_tokenizer_close(tokenizer);
 }
 
-Test(run_tokenizer, bytes_without_a_vocabulary)
-{
-    struct run_tokenizer *tokenizer =
-        vocabulary_accept("{\"general.architecture\":\"rwkv4\",\"rwkv4.vocab_size\":256}");
-    struct run_failure failure;
-
-    vocabulary_expect(tokenizer, "a\xff\n", RUN_ENCODE_BOS_EOS | RUN_ENCODE_SPECIAL, "97 255 10");
-    cr_expect_eq(tokenizer->vocabulary.n, 256u);
-    cr_expect_not(run_tokenizer_is_end(tokenizer, 0));
-    run_tokenizer_close(tokenizer);
-    tokenizer = vocabulary_accept("{\"general.architecture\":\"rwkv7\",\"rwkv7.vocab_size\":256,"
-                                  "\"tokenizer.ggml.model\":\"no_vocab\"}");
-    vocabulary_expect(tokenizer, "a\xff\n", 0, "97 255 10");
-    run_tokenizer_close(tokenizer);
-    cr_assert_eq(run_tokenizer_open_bytes(&tokenizer, &failure), 0);
-    vocabulary_expect(tokenizer, "\x01", 0, "1");
-    run_tokenizer_close(tokenizer);
-}
-
 Test(run_tokenizer, end_tokens_by_text)
 {
     struct run_tokenizer *tokenizer = vocabulary_accept(

@@ -77,7 +77,7 @@ static struct run_metadata *metadata_of(const char *text)
     struct run_metadata *metadata;
     struct run_failure failure;
 
-    run_files_write_text(&files, "metadata.json", text);
+    run_files_metadata(&files, text);
     cr_assert_eq(run_metadata_open(tree_fd, &metadata, &failure), 0, "%s", failure.text);
     return metadata;
 }
@@ -122,21 +122,21 @@ Test(run_metadata, wrong_files_are_refused)
 
     snprintf(path, sizeof path, "%s/%s", files.path, name);
     expect_failure(-ENOENT, "metadata.json: No such file");
-    run_files_write_text(&files, name, " llama");
-    expect_failure(-EINVAL, "metadata.json: byte 1: not valid JSON");
-    run_files_write_text(&files, name, "{} 2");
+    run_files_write_text(&files, name, "{\n\"a\": \"llama\n}\n");
+    expect_failure(-EINVAL, "metadata.json: byte 14: not valid JSON");
+    run_files_write_text(&files, name, "{\n\"a\": 1 2\n}\n");
     expect_failure(-EINVAL, "not valid JSON");
-    run_files_write_text(&files, name, "{\"a\": \"llama}");
-    expect_failure(-EINVAL, "not valid JSON");
-    run_files_write_text(&files, name, "[]");
-    expect_failure(-EINVAL, "metadata.json: not a JSON object");
+    run_files_write_text(&files, name, "{\"a\": 1}\n");
+    expect_failure(-EINVAL, "metadata.json: byte 0: not a line with a key and its value");
+    run_files_write_text(&files, name, "[]\n1\n");
+    expect_failure(-EINVAL, "not a line with a key and its value");
     cr_assert_eq(unlink(path), 0);
     cr_assert_eq(mkdir(path, 0755), 0);
     expect_failure(-EISDIR, name);
     cr_assert_eq(rmdir(path), 0);
     cr_assert_eq(mkfifo(path, 0644),
                  0); /* the FIFO has no writer, so open() must not wait for one */
-    expect_failure(-EINVAL, name);
+    expect_failure(-ESPIPE, name);
     cr_assert_eq(unlink(path), 0);
     cr_assert_eq(symlink(name, path), 0);
     expect_failure(-ELOOP, name);
@@ -344,15 +344,64 @@ Test(run_metadata, arrays)
                                                 "\"llama.a\": [\"x\", 2], \"b\": {}}");
     const struct gguf_json *array;
     struct run_failure failure;
+    struct run_json json;
 
-    cr_assert_eq(run_metadata_array(metadata, ".a", &array, &failure), 0);
+    cr_assert_eq(run_metadata_array(metadata, ".a", &json, &array, &failure), 0);
     cr_assert(array && array->child && array->child->next);
     cr_expect_str_eq(array->child->text.data, "x");
     cr_expect_eq(array->child->next->number, 2);
     cr_expect_null(array->child->next->next);
-    cr_expect_eq(run_metadata_array(metadata, "none", &array, &failure), 0);
+    run_json_free(&json);
+    cr_expect_eq(run_metadata_array(metadata, "none", &json, &array, &failure), 0);
     cr_expect_null(array);
-    cr_expect_eq(run_metadata_array(metadata, "b", &array, &failure), -EINVAL);
+    cr_expect_eq(run_metadata_array(metadata, "b", &json, &array, &failure), -EINVAL);
     cr_expect_str_eq(failure.text, "metadata: b: not an array");
     run_metadata_close(metadata);
+}
+
+/* A line of `n` numbers. */
+static char *long_line(size_t n)
+{
+    char *text = malloc(3 * n + 40), *at = text;
+
+    cr_assert_not_null(text);
+    at += sprintf(at, "{\n\"a\": 1,\n\"long\": [7");
+    for (size_t i = 1; i < n; i++)
+        at += sprintf(at, ", %zu", i % 10);
+    strcpy(at, "],\n\"z\": 2\n}\n");
+    return text;
+}
+
+/* They are read when they are needed, and values by layer have a limit. */
+Test(run_metadata, long_arrays)
+{
+    static const size_t sizes[] = {3000, (size_t)6 << 20};
+
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        char *text = long_line(sizes[i]);
+        const bool is_short = i == 0;
+        const struct gguf_json *array;
+        struct run_metadata *metadata;
+        struct run_failure failure;
+        struct run_json json;
+        uint32_t value = 7;
+        size_t n;
+
+        run_files_write_text(&files, "metadata.json", text);
+        free(text);
+        cr_assert_eq(run_metadata_open(tree_fd, &metadata, &failure), 0, "%s", failure.text);
+        cr_expect_eq(read_u32(metadata, "z", RUN_SCALAR, 0, 10, &value, &failure), 0);
+        cr_expect_eq(value, 2u);
+        cr_expect(run_metadata_has(metadata, "long"));
+        cr_expect(run_metadata_is_array(metadata, "long", &n));
+        cr_expect_eq(n, is_short ? sizes[i] : 0);
+        cr_expect_eq(read_u32(metadata, "long", 12, 0, 10, &value, &failure),
+                     is_short ? 0 : -EFBIG);
+        cr_expect_eq(value, 2u);
+        cr_assert_eq(run_metadata_array(metadata, "long", &json, &array, &failure), 0);
+        cr_expect_eq(array->child->number, 7);
+        cr_expect_eq(array->child->next->next->number, 2);
+        run_json_free(&json);
+        run_metadata_close(metadata);
+    }
 }
