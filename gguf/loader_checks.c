@@ -443,6 +443,7 @@ static void check_vocabulary(const struct checked *checked)
 
 void gguf_check_loader(const struct gguf_model *model, struct gguf_report *report)
 {
+    const bool is_projector = gguf_string_equals(gguf_architecture_of(model), "clip");
     struct checked checked;
 
     if (begin(&checked, model, report)) {
@@ -450,12 +451,14 @@ void gguf_check_loader(const struct gguf_model *model, struct gguf_report *repor
         check_entries(&checked);
         if (!checked.row && strcmp(checked.name, "gemma-embedding") != 0)
             refuse_key(&checked, gguf_find_key(model, "general.architecture"),
-                       "ggufs knows no language model of this architecture");
+                       is_projector ? "it is a projector, which loaders take beside a model only"
+                                    : "ggufs knows no language model of this architecture");
         else if (checked.row && !find(&checked, "token_embd.weight"))
             refuse_key(&checked, NULL, "there is no tensor \"token_embd.weight\"");
         else if (checked.row)
             check_keys(&checked);
-        check_vocabulary(&checked);
+        if (!is_projector)
+            check_vocabulary(&checked);
     }
     free(checked.by_name);
 }

@@ -63,7 +63,7 @@ FAULTS = {
     "split.count of another type": ({b"split.count": (UINT32, 1)}, {}, "must be uint16"),
     "array too long": ({b"llama.rope.dimension_sections": (ARRAY, Array(INT32, [0] * 513))}, {}, "at most 512"),
     "unknown architecture": ({b"general.architecture": (STRING, b"nosuch")}, {}, "no language model"),
-    "projector": ({b"general.architecture": (STRING, b"clip")}, {}, "no language model"),
+    "projector": ({b"general.architecture": (STRING, b"clip")}, {}, "it is a projector"),
     "no tokenizer": ({b"tokenizer.ggml.model": None}, {}, "tokenizer.ggml.model"),
     "unknown tokenizer": ({b"tokenizer.ggml.model": (STRING, b"xyz")}, {}, "tokenizer of this name"),
     "no merges": ({b"tokenizer.ggml.model": (STRING, b"gpt2")}, {}, "merges"),
