@@ -41,37 +41,32 @@ static struct gguf_other *find_other(struct gguf_surgery *surgery, const char *p
     return *end;
 }
 
-/* Add a step and pass it ownership of the value. NULL if out of memory, also if `value` is NULL. */
-static struct gguf_step *new_step(struct gguf_surgery *surgery, unsigned kind, char *value)
+/* Add a step with a value, which it takes and divides. Returns it, or NULL if out of memory. */
+static struct gguf_step *add_step(struct gguf_surgery *surgery, unsigned kind, char *value)
 {
-    struct gguf_step *steps =
-        value ? reallocarray(surgery->steps, surgery->n_steps + 1, sizeof *steps) : NULL;
+    struct gguf_step *step =
+        value ? reallocarray(surgery->steps, surgery->n_steps + 1, sizeof *step) : NULL;
+    char *colon, *equals;
 
-    if (!steps) {
+    if (!step) {
         free(value);
         return NULL;
     }
-    surgery->steps = steps;
-    steps[surgery->n_steps] = (struct gguf_step){.kind = kind, .value = value};
-    return &steps[surgery->n_steps++];
-}
-
-/* Divide the value of a new step. Returns 0 or -ENOMEM. */
-static int divide_value(struct gguf_surgery *surgery, struct gguf_step *step)
-{
-    char *colon = kinds[step->kind].file ? strrchr(step->value, ':') : NULL, *equals;
-
-    step->text = colon ? colon + 1 : step->value;
-    equals = kinds[step->kind].to ? strchr(step->text, '=') : NULL;
-    if (equals) {
+    surgery->steps = step;
+    step += surgery->n_steps++;
+    colon = kinds[kind].file ? strrchr(value, ':') : NULL;
+    equals = kinds[kind].to ? strchr(colon ? colon : value, '=') : NULL;
+    *step = (struct gguf_step){.kind = kind,
+                               .value = value,
+                               .text = colon ? colon + 1 : value,
+                               .to = equals ? equals + 1 : NULL};
+    if (equals)
         *equals = '\0';
-        step->to = equals + 1;
-    }
     if (!colon)
-        return 0;
+        return step;
     *colon = '\0';
-    step->other = find_other(surgery, step->value);
-    return step->other ? 0 : -ENOMEM;
+    step->other = find_other(surgery, value);
+    return step->other ? step : NULL;
 }
 
 /* Return true if the value of a step has the form of its kind. */
@@ -100,10 +95,10 @@ int gguf_surgery_add(struct gguf_surgery *surgery, const char *option, const cha
     for (const char *part = value; part;) {
         /* The parts of a list of layers may come from different files. */
         const char *comma = kinds[kind].work == gguf_do_layers ? strchr(part, ',') : NULL;
-        struct gguf_step *step =
-            new_step(surgery, kind, strndup(part, comma ? (size_t)(comma - part) : strlen(part)));
+        const struct gguf_step *step =
+            add_step(surgery, kind, strndup(part, comma ? (size_t)(comma - part) : strlen(part)));
 
-        if (!step || divide_value(surgery, step) < 0)
+        if (!step)
             return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
         if (!is_well_formed(step))
             return gguf_error(report, GGUF_RULE_COMPOSITION, -EINVAL, GGUF_NO_PLACE,
