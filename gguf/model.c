@@ -224,6 +224,21 @@ static int compare_offsets(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
+static int compare_gguf_names(const void *a, const void *b)
+{
+    const struct gguf_tensor *first = *(const struct gguf_tensor *const *)a;
+    const struct gguf_tensor *second = *(const struct gguf_tensor *const *)b;
+    const int order = gguf_string_compare(gguf_name_of(first), gguf_name_of(second));
+
+    return order != 0 ? order : (first > second) - (first < second);
+}
+
+static int compare_to_gguf_name(const void *name, const void *tensor)
+{
+    return gguf_string_compare(*(const struct gguf_string *)name,
+                               gguf_name_of(*(const struct gguf_tensor *const *)tensor));
+}
+
 static int compare_to_name(const void *name, const void *tensor)
 {
     return gguf_string_compare(*(const struct gguf_string *)name,
@@ -242,6 +257,11 @@ const struct gguf_tensor **gguf_tensors_by_name(const struct gguf_model *model)
     return sorted(model, compare_names);
 }
 
+const struct gguf_tensor **gguf_tensors_by_gguf_name(const struct gguf_model *model)
+{
+    return sorted(model, compare_gguf_names);
+}
+
 const struct gguf_key **gguf_keys_by_name(const struct gguf_model *model)
 {
     return (const struct gguf_key **)gguf_sorted(model->keys, model->n_keys, sizeof *model->keys,
@@ -258,6 +278,15 @@ const struct gguf_tensor *gguf_find_tensor(const struct gguf_tensor *const *by_n
 {
     const struct gguf_tensor *const *found =
         bsearch(&name, by_name, n_tensors, sizeof *by_name, compare_to_name);
+
+    return found ? *found : NULL;
+}
+
+const struct gguf_tensor *gguf_find_gguf_tensor(const struct gguf_tensor *const *by_gguf_name,
+                                                uint64_t n_tensors, struct gguf_string name)
+{
+    const struct gguf_tensor *const *found =
+        bsearch(&name, by_gguf_name, n_tensors, sizeof *by_gguf_name, compare_to_gguf_name);
 
     return found ? *found : NULL;
 }

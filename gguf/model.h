@@ -247,6 +247,9 @@ const struct gguf_tensor *gguf_tensor_named(const struct gguf_model *model, cons
 const struct gguf_key **gguf_keys_by_name(const struct gguf_model *model);
 const struct gguf_tensor **gguf_tensors_by_name(const struct gguf_model *model);
 
+/* The same, sorted by gguf_name_of(). */
+const struct gguf_tensor **gguf_tensors_by_gguf_name(const struct gguf_model *model);
+
 /*
  * The same, sorted by the file and the start of the data. At one offset, tensors of unknown type
  * come last: their extent is what follows.
@@ -256,3 +259,5 @@ const struct gguf_tensor **gguf_tensors_by_offset(const struct gguf_model *model
 /* Return a tensor of that name among `n_tensors` ones sorted by name, or NULL. */
 const struct gguf_tensor *gguf_find_tensor(const struct gguf_tensor *const *by_name,
                                            uint64_t n_tensors, struct gguf_string name);
+const struct gguf_tensor *gguf_find_gguf_tensor(const struct gguf_tensor *const *by_gguf_name,
+                                                uint64_t n_tensors, struct gguf_string name);

@@ -9,43 +9,6 @@
 #include <string.h>
 #include <sys/param.h>
 
-/* ---- names ---- */
-
-/* Divide a name. The number of a layer has at most nine digits, and no leading zeros. */
-static struct fs_hf_name divide(struct gguf_string name)
-{
-    struct gguf_string digits, rest;
-
-    if (!gguf_tensor_name_split(name, &digits, &rest) || digits.length_bytes > 9 ||
-        (digits.data[0] == '0' && digits.length_bytes > 1))
-        return (struct fs_hf_name){.layer = FS_HF_NO_LAYER, .rest = name};
-    return (struct fs_hf_name){.layer = gguf_layer_number(digits), .rest = rest};
-}
-
-static int compare_names(const void *a, const void *b)
-{
-    const struct fs_hf_name *first = a, *second = b;
-
-    if (first->layer != second->layer)
-        return first->layer < second->layer ? -1 : 1;
-    return gguf_string_compare(first->rest, second->rest);
-}
-
-static int sort_tensors(struct fs_hf_model *hf)
-{
-    const uint64_t n = hf->model->n_tensors;
-
-    hf->by_name = malloc((size_t)(n + 1) * sizeof *hf->by_name);
-    if (!hf->by_name)
-        return -ENOMEM;
-    for (uint64_t i = 0; i < n; i++) {
-        hf->by_name[i] = divide(gguf_name_of(&hf->model->tensors[i]));
-        hf->by_name[i].tensor = &hf->model->tensors[i];
-    }
-    qsort(hf->by_name, (size_t)n, sizeof *hf->by_name, compare_names);
-    return 0;
-}
-
 /* ---- values of keys ---- */
 
 static int compare_keys(const void *a, const void *b)
@@ -111,28 +74,23 @@ double fs_hf_float_at(const struct fs_hf_model *hf, const char *name, uint64_t l
 
 int fs_hf_model_make(const struct gguf_model *model, struct fs_hf_model *hf)
 {
-    const struct gguf_key *key = gguf_find_key(model, "general.architecture");
-    char name[64] = "";
+    char name[64];
 
-    *hf = (struct fs_hf_model){.model = model};
-    if (key && key->value.type == GGUF_STRING)
-        hf->architecture = key->value.string;
-    if (hf->architecture.length_bytes < sizeof name)
-        snprintf(name, sizeof name, "%.*s", (int)hf->architecture.length_bytes,
-                 hf->architecture.data);
+    *hf = (struct fs_hf_model){.model = model, .architecture = gguf_architecture_of(model)};
+    gguf_get_text(model, "general.architecture", name, sizeof name);
     hf->listed = gguf_architecture_find(name);
-    hf->keys = (const struct gguf_key **)gguf_sorted(model->keys, model->n_keys,
-                                                     sizeof *model->keys, compare_keys);
-    if (!hf->keys)
+    hf->keys = gguf_keys_by_name(model);
+    hf->by_name = gguf_tensors_by_gguf_name(model);
+    if (!hf->keys || !hf->by_name)
         return -ENOMEM;
     hf->n_head = fs_hf_key(hf, "attention.head_count");
     hf->n_head_kv = fs_hf_key(hf, "attention.head_count_kv");
-    return sort_tensors(hf);
+    return 0;
 }
 
 void fs_hf_model_free(struct fs_hf_model *hf)
 {
-    free(hf->by_name);
+    free((void *)hf->by_name);
     free((void *)hf->keys);
     hf->by_name = NULL;
     hf->keys = NULL;
@@ -142,11 +100,7 @@ void fs_hf_model_free(struct fs_hf_model *hf)
 
 const struct gguf_tensor *fs_hf_tensor(const struct fs_hf_model *hf, const char *name)
 {
-    const struct fs_hf_name divided = divide(gguf_string_of(name));
-    const struct fs_hf_name *found = bsearch(&divided, hf->by_name, (size_t)hf->model->n_tensors,
-                                             sizeof *hf->by_name, compare_names);
-
-    return found ? found->tensor : NULL;
+    return gguf_find_gguf_tensor(hf->by_name, hf->model->n_tensors, gguf_string_of(name));
 }
 
 const struct gguf_tensor *fs_hf_any_tensor(const struct fs_hf_model *hf, const char *pattern)

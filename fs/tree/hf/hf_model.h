@@ -11,20 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The name of a tensor: "blk.", the number of a layer, '.' and the rest; or only the rest. */
-struct fs_hf_name {
-    uint32_t layer; /* FS_HF_NO_LAYER in names of another form */
-    struct gguf_string rest;
-    const struct gguf_tensor *tensor;
-};
-
-#define FS_HF_NO_LAYER UINT32_MAX
-
 struct fs_hf_model {
     const struct gguf_model *model;
-    struct gguf_string architecture; /* general.architecture; empty if the key is missing */
-    struct fs_hf_name *by_name;      /* all tensors, sorted by layer and rest */
-    const struct gguf_key **keys;    /* sorted by name */
+    struct gguf_string architecture;    /* general.architecture; empty if the key is missing */
+    const struct gguf_tensor **by_name; /* all tensors, sorted by their GGUF names */
+    const struct gguf_key **keys;       /* sorted by name */
     const struct gguf_key *n_head, *n_head_kv; /* keys that are read for each layer, or NULL */
     bool is_reference;                      /* rows of q, k and v are in the checkpoint's order */
     const struct gguf_architecture *listed; /* what the format requires; NULL: unknown */

@@ -186,19 +186,6 @@ static enum gguf_pretokenizer_origin choose_conventions(struct fs_vocabulary *vo
     return origin;
 }
 
-static void read_context_length(struct fs_vocabulary *vocabulary)
-{
-    char architecture[MAX_NAME_BYTES], name[MAX_NAME_BYTES + 32];
-    const struct gguf_value *value;
-
-    if (!find_name(vocabulary, "general.architecture", architecture))
-        return;
-    snprintf(name, sizeof name, "%s.context_length", architecture);
-    value = find(vocabulary, name);
-    if (value && gguf_value_type_is_integer(value->type))
-        vocabulary->context_length = value->u64;
-}
-
 static void read_keys(struct fs_vocabulary *vocabulary)
 {
     enum gguf_pretokenizer_origin origin;
@@ -228,7 +215,7 @@ static void read_keys(struct fs_vocabulary *vocabulary)
     vocabulary->is_lowered = is_true(vocabulary, KEY "normalizer.lowercase", true);
     vocabulary->is_stripped =
         is_true(vocabulary, KEY "normalizer.strip_accents", vocabulary->is_lowered);
-    read_context_length(vocabulary);
+    vocabulary->context_length = gguf_arch_number(vocabulary->model, "context_length", 0);
 }
 
 static void read_ids(struct fs_vocabulary *vocabulary, int32_t end_of_text)

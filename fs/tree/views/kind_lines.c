@@ -29,20 +29,14 @@ static uint64_t find_number(const struct gguf_model *model, const char *key)
     return value && gguf_value_is_integer(value) ? value->u64 : 0;
 }
 
-static struct gguf_string find_text(const struct gguf_model *model, const char *key)
-{
-    const struct gguf_value *value = fs_summary_find_string(model, key);
-
-    return value ? value->string : (struct gguf_string){0};
-}
-
 struct gguf_kind_found fs_kind_find(const struct fs_tree *tree)
 {
     const struct gguf_model *model = tree->model;
+    const struct gguf_value *type = fs_summary_find_string(model, "general.type");
     const uint64_t n_layers = find_number(model, ".block_count");
     const struct gguf_kind_metadata metadata = {
-        .type = find_text(model, "general.type"),
-        .architecture = find_text(model, "general.architecture"),
+        .type = type ? type->string : (struct gguf_string){0},
+        .architecture = gguf_architecture_of(model),
         .has_vocabulary = find_tokens(model),
         .has_layers = n_layers > 0,
         .has_only_nextn = n_layers > 0 && find_number(model, ".nextn_predict_layers") == n_layers,

@@ -66,19 +66,9 @@ static bool is_array(void *user, const char *key)
     return found && found->type == GGUF_ARRAY;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return gguf_string_compare(gguf_name_of(*(const struct gguf_tensor *const *)a),
-                               gguf_name_of(*(const struct gguf_tensor *const *)b));
-}
-
 static const struct gguf_tensor *find_tensor(const struct sized *sized, const char *name)
 {
-    const struct gguf_tensor wanted = {.name = {name, strlen(name)}}, *key = &wanted;
-    const struct gguf_tensor *const *found = bsearch(&key, sized->by_name, sized->model->n_tensors,
-                                                     sizeof *sized->by_name, compare_names);
-
-    return found ? *found : NULL;
+    return gguf_find_gguf_tensor(sized->by_name, sized->model->n_tensors, gguf_string_of(name));
 }
 
 static bool find_size(void *user, const char *name, uint64_t *n_elements, uint64_t *row_elements)
@@ -111,9 +101,7 @@ static bool find_sizes(struct sized *sized)
     keys->n_layer *= n_loops > 0 ? n_loops : 1;
     keys->n_shapes = keys->n_layer + n_nextn;
     sized->shapes = calloc(keys->n_shapes, sizeof *sized->shapes);
-    sized->by_name =
-        (const struct gguf_tensor **)gguf_sorted(sized->model->tensors, sized->model->n_tensors,
-                                                 sizeof *sized->model->tensors, compare_names);
+    sized->by_name = gguf_tensors_by_gguf_name(sized->model);
     if (!sized->shapes || !sized->by_name)
         return false;
     return !gguf_layer_shapes_read(keys, sized->shapes, &sized->all);
@@ -224,15 +212,12 @@ bool fs_memory_compute(const struct fs_tree *tree, const struct fs_cache_choice 
 {
     struct sized sized = {.model = tree->model,
                           .keys = {.read = read_key, .is_array = is_array, .find = find_size}};
-    const struct gguf_value *name = fs_summary_find_string(tree->model, "general.architecture");
-    char architecture[64] = "";
+    char architecture[64];
     bool is_known;
 
     *memory =
         (struct fs_memory){.cache_type = dequant_type_by_id(choice ? choice->type : DEQUANT_F16)};
-    if (name && name->string.length_bytes < sizeof architecture)
-        snprintf(architecture, sizeof architecture, "%.*s", (int)name->string.length_bytes,
-                 name->string.data);
+    gguf_get_text(tree->model, "general.architecture", architecture, sizeof architecture);
     sized.keys.user = &sized;
     sized.keys.architecture = gguf_architecture_find(architecture);
     is_known = sized.keys.architecture && find_sizes(&sized);

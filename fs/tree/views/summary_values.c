@@ -101,19 +101,9 @@ const struct gguf_value *fs_summary_find_string(const struct gguf_model *model, 
 
 const struct gguf_value *fs_summary_find(const struct gguf_model *model, const char *key)
 {
-    const struct gguf_value *architecture = NULL;
-    const struct gguf_key *found;
-    char name[128];
+    const struct gguf_key *found =
+        key[0] == '.' ? gguf_find_arch_key(model, key + 1) : gguf_find_key(model, key);
 
-    if (key[0] == '.') {
-        architecture = fs_summary_find_string(model, "general.architecture");
-        if (!architecture || architecture->string.length_bytes > 64)
-            return NULL;
-        snprintf(name, sizeof name, "%.*s%s", (int)architecture->string.length_bytes,
-                 architecture->string.data, key);
-        key = name;
-    }
-    found = gguf_find_key(model, key);
     return found ? &found->value : NULL;
 }
 
