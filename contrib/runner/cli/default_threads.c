@@ -1,47 +1,44 @@
 #include "contrib/runner/cli/default_threads.h"
 
 #include "contrib/runner/compute/thread_pool.h"
-#include "gguf/support/strings.h"
 
 #include <ctype.h>
 #include <limits.h>
 #include <sched.h>
-#include <stdbool.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Read the first line of a file that starts with `start`. Stores the rest of it. */
-static bool read_line(const char *path, const char *start, char *rest, size_t rest_bytes)
+/* Read the start of a file below `root` as fscanf(3) does. */
+__attribute__((format(scanf, 3, 4))) static int scan(const char *root, const char *name,
+                                                     const char *format, ...)
 {
-    FILE *file = fopen(path, "re");
-    char line[PATH_MAX];
-    bool is_found = false;
+    char path[2 * PATH_MAX];
+    va_list arguments;
+    FILE *file;
+    int n = 0;
 
-    while (file && !is_found && fgets(line, sizeof line, file))
-        is_found = gguf_text_starts_with(line, start);
-    if (file)
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    file = fopen(path, "re");
+    va_start(arguments, format);
+    if (file) {
+        n = vfscanf(file, format, arguments);
         fclose(file);
-    if (!is_found)
-        return false;
-    line[strcspn(line, "\n")] = '\0';
-    snprintf(rest, rest_bytes, "%s", line + strlen(start));
-    return true;
+    }
+    va_end(arguments);
+    return n;
 }
 
 /* Return the lowest number among the CPUs that share a core with `cpu`. */
 static unsigned first_sibling(const char *root, unsigned cpu)
 {
-    char path[PATH_MAX], list[64];
+    char name[100];
     unsigned first;
 
-    snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list",
-             root, cpu);
-    return read_line(path, "", list, sizeof list) && sscanf(list, "%u", &first) == 1 &&
-                   first < CPU_SETSIZE
-               ? first
-               : cpu;
+    snprintf(name, sizeof name, "sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", cpu);
+    return scan(root, name, "%u", &first) == 1 && first < CPU_SETSIZE ? first : cpu;
 }
 
 /* Return the number of cores with a CPU on which this process may run, or of those online. */
@@ -58,36 +55,26 @@ static unsigned count_cores(const char *root)
     return (unsigned)CPU_COUNT(&first_siblings);
 }
 
-/* Return the CPUs that a control group may use on average, rounded up; UINT_MAX: no limit. */
-static unsigned group_limit(const char *root, const char *group)
-{
-    char path[2 * PATH_MAX], limit[64];
-    unsigned long quota, period; /* microseconds */
-
-    snprintf(path, sizeof path, "%s/sys/fs/cgroup%s/cpu.max", root, group);
-    if (!read_line(path, "", limit, sizeof limit) ||
-        sscanf(limit, "%lu %lu", &quota, &period) != 2 || period == 0 ||
-        quota / period >= RUN_MAX_THREADS)
-        return UINT_MAX;
-    return (unsigned)(quota / period + (quota % period != 0));
-}
-
-/* Return the smallest limit of this process's control group and those above it. */
+/*
+ * Return the smallest number of CPUs, rounded up, that this process's control group and those above
+ * it may use on average; UINT_MAX: no limit.
+ */
 static unsigned smallest_limit(const char *root)
 {
-    char path[PATH_MAX], group[PATH_MAX];
+    char group[PATH_MAX], name[PATH_MAX + 32];
     unsigned smallest = UINT_MAX;
     char *end;
 
-    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
-    if (!read_line(path, "0::", group, sizeof group))
+    if (scan(root, "proc/self/cgroup", "0::%4095[^\n]", group) != 1)
         return UINT_MAX;
     for (end = group + strlen(group); end; end = strrchr(group, '/')) {
-        unsigned limit;
+        unsigned long quota, period; /* microseconds */
 
         *end = '\0';
-        limit = group_limit(root, group);
-        smallest = limit < smallest ? limit : smallest;
+        snprintf(name, sizeof name, "sys/fs/cgroup%s/cpu.max", group);
+        if (scan(root, name, "%lu %lu", &quota, &period) == 2 && period > 0 &&
+            quota / period < smallest)
+            smallest = (unsigned)(quota / period + (quota % period != 0));
     }
     return smallest;
 }
