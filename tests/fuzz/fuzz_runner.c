@@ -305,7 +305,7 @@ static void make_tree(const char *text, size_t size)
 
 static float *feed(struct run_engine *engine, const int32_t *tokens, size_t n, size_t batch)
 {
-    const size_t n_vocab = run_engine_n_vocab(engine);
+    const size_t n_vocab = run_engine_counts(engine).n_vocab;
     float *logits = fuzz_alloc(n * n_vocab * sizeof *logits);
     struct run_failure failure;
 
@@ -317,13 +317,13 @@ static float *feed(struct run_engine *engine, const int32_t *tokens, size_t n, s
 
         FUZZ_CHECK(code == 0 || code == -EDOM, "tokens are refused: %s", failure.text);
     }
-    FUZZ_CHECK(run_engine_n_past(engine) == n, "the number of tokens fed is wrong");
+    FUZZ_CHECK(run_engine_counts(engine).n_past == n, "the number of tokens fed is wrong");
     return logits;
 }
 
 static void check_refusals(struct run_engine *engine)
 {
-    const uint32_t n_vocab = run_engine_n_vocab(engine);
+    const uint32_t n_vocab = run_engine_counts(engine).n_vocab;
     struct run_failure failure;
     int32_t token = -1;
 
@@ -333,12 +333,13 @@ static void check_refusals(struct run_engine *engine)
     token = (int32_t)n_vocab;
     FUZZ_CHECK(run_engine_feed(engine, &token, 1, RUN_LOGITS_NONE, NULL, &failure) == -EINVAL,
                "token id %u is accepted", n_vocab);
-    FUZZ_CHECK(run_engine_n_past(engine) == 0, "a refused token is counted");
+    FUZZ_CHECK(run_engine_counts(engine).n_past == 0, "a refused token is counted");
 }
 
 static void run_model(struct run_engine *engine, struct fuzz_random random)
 {
-    const size_t n_vocab = run_engine_n_vocab(engine), n_context = run_engine_n_context(engine);
+    const size_t n_vocab = run_engine_counts(engine).n_vocab,
+                 n_context = run_engine_counts(engine).n_context;
     const size_t n = n_context < N_TOKENS ? n_context : N_TOKENS;
     int32_t tokens[N_TOKENS];
     float *together, *apart;

@@ -75,7 +75,7 @@ static int go_to_depth(struct bench *bench, struct run_failure *failure)
     struct run_engine *engine = bench->session->engine;
     const uint32_t depth = bench->session->options->bench_depth;
 
-    if (depth > 0 && run_engine_n_past(engine) > depth && run_engine_keeps(engine, depth))
+    if (depth > 0 && run_engine_counts(engine).n_past > depth && run_engine_keeps(engine, depth))
         return run_engine_rewind(engine, depth, failure);
     run_engine_reset(engine);
     run_message_progress("bench: context of %u tokens", depth);
@@ -136,8 +136,8 @@ static void print_text(const struct bench *bench)
            "cache         %.1f MB of keys and values, %.1f MB of states\n",
            (double)bench->memory.anonymous_bytes / 1e6, (double)bench->memory.total_bytes / 1e6,
            (double)bench->memory.huge_bytes / 1e6,
-           (double)run_engine_cache_bytes(session->engine) / 1e6,
-           (double)run_engine_state_bytes(session->engine) / 1e6);
+           (double)run_engine_counts(session->engine).cache_bytes / 1e6,
+           (double)run_engine_counts(session->engine).state_bytes / 1e6);
 }
 
 static void print_json_row(const char *name, uint32_t n, const struct rates *rates)
@@ -157,16 +157,16 @@ static void print_json(const struct bench *bench)
            "\"batch\":%u,\"depth\":%u,\"kernels\":\"%s\",\"load_seconds\":%.9g,"
            "\"repetitions\":%d,",
            (uint64_t)run_weights_mapped_bytes(session->tree.weights),
-           (uint64_t)run_engine_token_bytes(session->engine), bench->n_threads, options->n_batch,
-           options->bench_depth, dequant_chosen_kernels()->name, session->load_seconds,
-           N_REPETITIONS);
+           (uint64_t)run_engine_counts(session->engine).token_bytes, bench->n_threads,
+           options->n_batch, options->bench_depth, dequant_chosen_kernels()->name,
+           session->load_seconds, N_REPETITIONS);
     print_json_row("prompt", options->bench_prompt, &bench->prompt);
     print_json_row("text", options->bench_predict, &bench->predict);
     printf("\"memory\":{\"cache_bytes\":%" PRIu64 ",\"state_bytes\":%" PRIu64
            ",\"anonymous_bytes\":%" PRIu64 ",\"total_bytes\":%" PRIu64
            ",\"huge_page_bytes\":%" PRIu64 "}}\n",
-           (uint64_t)run_engine_cache_bytes(session->engine),
-           (uint64_t)run_engine_state_bytes(session->engine), bench->memory.anonymous_bytes,
+           (uint64_t)run_engine_counts(session->engine).cache_bytes,
+           (uint64_t)run_engine_counts(session->engine).state_bytes, bench->memory.anonymous_bytes,
            bench->memory.total_bytes, bench->memory.huge_bytes);
 }
 

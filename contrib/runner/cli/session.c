@@ -178,8 +178,8 @@ static int open_engine(struct run_session *session, uint32_t n_context, struct r
     if (code < 0)
         return code;
     report_unused(session->tree.weights);
-    session->n_vocab = run_engine_n_vocab(session->engine);
-    session->n_context = run_engine_n_context(session->engine);
+    session->n_vocab = run_engine_counts(session->engine).n_vocab;
+    session->n_context = run_engine_counts(session->engine).n_context;
     if (is_text_generated(options))
         run_drafts_choose(session);
     session->logits =

@@ -115,7 +115,7 @@ int run_speculation_feed(struct run_speculation *speculation, const struct run_i
     *n_kept = fed->n = n;
     if (code == 0)
         code = run_session_feed(speculation->session, text->list + n, text->n - n, failure);
-    for (; n < run_engine_n_past(engine) && n < text->n; n++)
+    for (; n < run_engine_counts(engine).n_past && n < text->n; n++)
         if (note(speculation, text->list[n]) < 0)
             return run_fail_memory(failure);
     return code;

@@ -36,7 +36,7 @@ struct run_engine {
     uint32_t n_last;         /* tokens of the last pass */
     uint32_t n_most;         /* tokens fed at most since the last reset */
     uint32_t n_window_batch; /* of caches, see struct run_cache */
-    uint64_t token_bytes;    /* see run_engine_token_bytes() */
+    uint64_t token_bytes;    /* see struct run_engine_counts */
 };
 
 static void load_ends(struct run_engine *engine, struct run_loader *loader)
@@ -230,42 +230,20 @@ void run_engine_close(struct run_engine *engine)
     free(engine);
 }
 
-uint32_t run_engine_n_vocab(const struct run_engine *engine)
+struct run_engine_counts run_engine_counts(const struct run_engine *engine)
 {
-    return engine->n_vocab;
-}
-
-uint32_t run_engine_n_context(const struct run_engine *engine)
-{
-    return engine->options.n_context;
-}
-
-uint32_t run_engine_n_past(const struct run_engine *engine)
-{
-    return engine->n_past;
-}
-
-uint64_t run_engine_token_bytes(const struct run_engine *engine)
-{
-    return engine->token_bytes;
-}
-
-uint64_t run_engine_cache_bytes(const struct run_engine *engine)
-{
-    uint64_t n_bytes = 0;
+    struct run_engine_counts counts = {
+        .n_vocab = engine->n_vocab,
+        .n_context = engine->options.n_context,
+        .n_past = engine->n_past,
+        .token_bytes = engine->token_bytes,
+    };
 
     for (const struct run_cache *cache = engine->arena.caches; cache; cache = cache->next)
-        n_bytes += run_cache_bytes(cache);
-    return n_bytes;
-}
-
-uint64_t run_engine_state_bytes(const struct run_engine *engine)
-{
-    uint64_t n = 0;
-
+        counts.cache_bytes += run_cache_bytes(cache);
     for (const struct run_state *state = engine->arena.states.newest; state; state = state->next)
-        n += state->n;
-    return n * sizeof(float);
+        counts.state_bytes += state->n * sizeof(float);
+    return counts;
 }
 
 void run_engine_reset(struct run_engine *engine)

@@ -35,10 +35,19 @@ int run_engine_open(const struct run_metadata *metadata, struct run_weights *wei
                     struct run_failure *failure);
 void run_engine_close(struct run_engine *engine);
 
-/* Return the number of logits per token, of tokens that fit, and of tokens fed so far. */
-uint32_t run_engine_n_vocab(const struct run_engine *engine);
-uint32_t run_engine_n_context(const struct run_engine *engine);
-uint32_t run_engine_n_past(const struct run_engine *engine);
+struct run_engine_counts {
+    uint32_t n_vocab;   /* logits per token */
+    uint32_t n_context; /* tokens that fit */
+    uint32_t n_past;    /* tokens fed so far */
+    /* The weights that one token needs: all mapped tensors, without the rows of embeddings for
+     * other tokens and positions, and without the experts that are not chosen. */
+    uint64_t token_bytes;
+    /* Allocated for keys and values, and for the states of recurrent layers: what `ggufs --info`
+     * states for as many tokens as were fed. Without the nextn layer's. */
+    uint64_t cache_bytes, state_bytes;
+};
+
+struct run_engine_counts run_engine_counts(const struct run_engine *engine);
 
 enum run_logits { RUN_LOGITS_NONE, RUN_LOGITS_LAST, RUN_LOGITS_ALL };
 
@@ -53,19 +62,6 @@ enum run_logits { RUN_LOGITS_NONE, RUN_LOGITS_LAST, RUN_LOGITS_ALL };
  */
 int run_engine_feed(struct run_engine *engine, const int32_t *tokens, size_t n,
                     enum run_logits which, float *logits, struct run_failure *failure);
-
-/*
- * Return the bytes of the weights that one token needs: all mapped tensors, without the rows of
- * embeddings for other tokens and positions, and without the experts that are not chosen.
- */
-uint64_t run_engine_token_bytes(const struct run_engine *engine);
-
-/*
- * Return the bytes that are allocated for keys and values, and for the states of recurrent layers:
- * what `ggufs --info` states for as many tokens as were fed. The nextn layer's are not counted.
- */
-uint64_t run_engine_cache_bytes(const struct run_engine *engine);
-uint64_t run_engine_state_bytes(const struct run_engine *engine);
 
 /* Forget all tokens. */
 void run_engine_reset(struct run_engine *engine);

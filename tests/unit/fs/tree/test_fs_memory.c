@@ -56,15 +56,16 @@ static void compare(const char *name, struct gguf_model *model, uint32_t cache_t
 
         cr_expect(fs_memory_compute(tree, &choice, &memory), "%s", name);
         cr_expect_eq(code, 0, "%s: %s", name, failure.text);
-        cr_expect_eq(memory.cache_bytes, run_engine_cache_bytes(engine), "%s: %lu, not %lu", name,
-                     memory.cache_bytes, run_engine_cache_bytes(engine));
-        cr_expect_eq(memory.state_bytes, run_engine_state_bytes(engine), "%s: states %lu, not %lu",
-                     name, memory.state_bytes, run_engine_state_bytes(engine));
+        cr_expect_eq(memory.cache_bytes, run_engine_counts(engine).cache_bytes, "%s: %lu, not %lu",
+                     name, memory.cache_bytes, run_engine_counts(engine).cache_bytes);
+        cr_expect_eq(memory.state_bytes, run_engine_counts(engine).state_bytes,
+                     "%s: states %lu, not %lu", name, memory.state_bytes,
+                     run_engine_counts(engine).state_bytes);
         /* The runner maps no tensors of the first layer of RWKV 7 and others that it does not use.
          */
-        cr_expect_geq(memory.token_bytes, run_engine_token_bytes(engine), "%s", name);
-        cr_expect_leq(memory.token_bytes, run_engine_token_bytes(engine) * 103 / 100, "%s: %lu",
-                      name, memory.token_bytes);
+        cr_expect_geq(memory.token_bytes, run_engine_counts(engine).token_bytes, "%s", name);
+        cr_expect_leq(memory.token_bytes, run_engine_counts(engine).token_bytes * 103 / 100,
+                      "%s: %lu", name, memory.token_bytes);
         seen.n_models++;
         seen.n_caches += memory.cache_bytes > 0;
         seen.n_states += memory.state_bytes > 0;

@@ -204,7 +204,7 @@ static uint32_t random_below(uint32_t n)
 static void expect_logits_after(int32_t token)
 {
     cr_assert_eq(run_engine_feed(plain, &token, 1, RUN_LOGITS_LAST, expected, &failure), 0);
-    cr_assert_eq(speculation.fed.n, run_engine_n_past(plain));
+    cr_assert_eq(speculation.fed.n, run_engine_counts(plain).n_past);
     numbers_expect_same("logits", run_speculation_logits(&speculation), expected, N_VOCAB);
 }
 
@@ -268,7 +268,7 @@ static void check_drafts_by_lookup(void)
     }
     cr_expect_gt(speculation.drafts[RUN_DRAFT_LOOKUP].n_accepted, 100u);
     cr_expect_gt(n_wrong, 10u);
-    cr_expect_eq(run_engine_n_past(engine), (uint32_t)N_CONTEXT);
+    cr_expect_eq(run_engine_counts(engine).n_past, (uint32_t)N_CONTEXT);
 }
 
 Test(run_speculation, logits_are_those_without_drafts)
@@ -292,12 +292,12 @@ Test(run_speculation, a_prompt_after_wrong_drafts)
     cr_assert_eq(run_speculation_next(&speculation, 9, UINT64_MAX, &failure), 0);
     expect_logits_after(9);
     cr_expect_eq(drafted(), 10);
-    cr_expect_eq(run_engine_n_past(engine), 13u, "9 and four drafts");
+    cr_expect_eq(run_engine_counts(engine).n_past, 13u, "9 and four drafts");
     cr_assert_eq(run_speculation_next(&speculation, 10, UINT64_MAX, &failure), 0);
     expect_logits_after(10);
-    cr_expect_eq(run_engine_n_past(engine), 13u, "no pass");
+    cr_expect_eq(run_engine_counts(engine).n_past, 13u, "no pass");
     feed_prompt(prompt, 5);
-    cr_expect_eq(run_engine_n_past(engine), 15u);
+    cr_expect_eq(run_engine_counts(engine).n_past, 15u);
     cr_expect_eq(speculation.lookup.text.n, 15u, "drafts are not part of the text");
 }
 
@@ -364,7 +364,7 @@ static void check_drafts_by_nextn(void)
     cr_expect_gt(n_wrong, 10u);
     cr_expect_eq(speculation.drafts[RUN_DRAFT_LOOKUP].n_drafted, 0u);
     cr_expect_eq(speculation.lookup.text.n, 0u, "no text is kept");
-    cr_expect_eq(run_engine_n_past(engine), (uint32_t)N_CONTEXT);
+    cr_expect_eq(run_engine_counts(engine).n_past, (uint32_t)N_CONTEXT);
 }
 
 Test(run_speculation, drafts_of_the_nextn_layer)
@@ -413,6 +413,6 @@ Test(run_speculation, an_interrupt_ends_a_prompt)
     raise(SIGINT);
     cr_expect_eq(run_generation_feed(&generation, &prompt, &failure), -EINTR);
     cr_expect_eq(generation.ending, RUN_ENDING_INTERRUPT);
-    cr_expect_eq(run_engine_n_past(engine), 0u);
+    cr_expect_eq(run_engine_counts(engine).n_past, 0u);
     run_speculation_free(&generation.speculation);
 }

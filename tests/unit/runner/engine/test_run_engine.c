@@ -216,10 +216,10 @@ Test(run_engine, logits_match_the_reference)
     double *expected = reference();
 
     open_engine(&options);
-    cr_expect_eq(run_engine_n_vocab(engine), (uint32_t)N_VOCAB);
-    cr_expect_eq(run_engine_n_context(engine), (uint32_t)N_CONTEXT);
+    cr_expect_eq(run_engine_counts(engine).n_vocab, (uint32_t)N_VOCAB);
+    cr_expect_eq(run_engine_counts(engine).n_context, (uint32_t)N_CONTEXT);
     feed(tokens, N_TOKENS, logits);
-    cr_expect_eq(run_engine_n_past(engine), (uint32_t)N_TOKENS);
+    cr_expect_eq(run_engine_counts(engine).n_past, (uint32_t)N_TOKENS);
     numbers_expect_near("logits", logits, expected, (size_t)N_TOKENS * N_VOCAB, 3e-6);
     close_engine();
     free(logits);
@@ -300,7 +300,7 @@ Test(run_engine, reset_clears_the_state)
     open_engine(&options);
     feed(tokens, 5, first);
     run_engine_reset(engine);
-    cr_expect_eq(run_engine_n_past(engine), 0u);
+    cr_expect_eq(run_engine_counts(engine).n_past, 0u);
     feed(tokens + 7, 5, again);
     run_engine_reset(engine);
     feed(tokens, 5, again);
@@ -314,15 +314,15 @@ Test(run_engine, more_tokens_than_the_context_are_refused)
     float logits[10 * N_VOCAB], again[10 * N_VOCAB];
 
     open_engine(&options);
-    cr_expect_eq(run_engine_n_context(engine), 10u);
+    cr_expect_eq(run_engine_counts(engine).n_context, 10u);
     cr_expect_eq(run_engine_feed(engine, tokens, 11, RUN_LOGITS_ALL, logits, &failure), -ERANGE);
     cr_expect_str_eq(failure.text, "11 tokens after 0 do not fit the context of 10");
-    cr_expect_eq(run_engine_n_past(engine), 0u);
+    cr_expect_eq(run_engine_counts(engine).n_past, 0u);
     feed(tokens, 10, logits);
     cr_expect_eq(run_engine_feed(engine, tokens, 1, RUN_LOGITS_ALL, logits, &failure), -ERANGE);
     cr_expect_eq(run_engine_feed(engine, tokens, SIZE_MAX, RUN_LOGITS_ALL, logits, &failure),
                  -ERANGE);
-    cr_expect_eq(run_engine_n_past(engine), 10u);
+    cr_expect_eq(run_engine_counts(engine).n_past, 10u);
     run_engine_reset(engine);
     feed(tokens, 10, again);
     numbers_expect_same("after refused calls", again, logits, 10 * N_VOCAB);
@@ -341,7 +341,7 @@ Test(run_engine, ids_outside_the_vocabulary_are_refused)
 
         cr_expect_eq(run_engine_feed(engine, ids, 3, RUN_LOGITS_ALL, logits, &failure), -EINVAL);
         cr_expect_not_null(strstr(failure.text, "not in the vocabulary of 37"), "%s", failure.text);
-        cr_expect_eq(run_engine_n_past(engine), 0u, "a refused call feeds no token");
+        cr_expect_eq(run_engine_counts(engine).n_past, 0u, "a refused call feeds no token");
     }
     close_engine();
 }
@@ -361,7 +361,7 @@ Test(run_engine, learned_positions_limit_the_context)
         float logits[9 * N_VOCAB];
 
         open_engine(&options);
-        cr_expect_eq(run_engine_n_context(engine), given[i]);
+        cr_expect_eq(run_engine_counts(engine).n_context, given[i]);
         feed(tokens, given[i], logits);
         cr_expect_eq(run_engine_feed(engine, tokens, 1, RUN_LOGITS_ALL, logits, &failure), -ERANGE);
         close_engine();
@@ -495,6 +495,6 @@ Test(run_engine, large_metadata_values_are_harmless)
                                  &(struct run_engine_options){.n_context = UINT32_MAX}, &engine,
                                  &failure),
                  0);
-    cr_expect_eq(run_engine_n_context(engine), UINT32_MAX);
+    cr_expect_eq(run_engine_counts(engine).n_context, UINT32_MAX);
     close_engine();
 }

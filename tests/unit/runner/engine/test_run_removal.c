@@ -54,7 +54,7 @@ static int run(bool has_all_tensors, struct logits *logits)
 
     memset(logits, 0, sizeof *logits);
     if (code == 0) {
-        cr_assert_eq(run_engine_n_vocab(engine), (uint32_t)TINY_N_VOCAB);
+        cr_assert_eq(run_engine_counts(engine).n_vocab, (uint32_t)TINY_N_VOCAB);
         code = run_engine_feed(engine, tokens, N_TOKENS, RUN_LOGITS_ALL, logits->values, &failure);
     }
     run_engine_close(engine);

@@ -47,7 +47,7 @@ static void feed(const struct run_tree *tree, uint32_t n_batch, float logits[N_V
 
     cr_assert_eq(run_engine_open(tree->metadata, tree->weights, &options, &engine, &failure), 0,
                  "%s", failure.text);
-    cr_assert_eq(run_engine_n_vocab(engine), (uint32_t)N_VOCAB);
+    cr_assert_eq(run_engine_counts(engine).n_vocab, (uint32_t)N_VOCAB);
     cr_assert_eq(run_engine_feed(engine, tokens, COUNT(tokens), RUN_LOGITS_LAST, logits, &failure),
                  0, "%s", failure.text);
     run_engine_close(engine);
