@@ -15,41 +15,32 @@
 
 #define N_REPETITIONS 3
 
-/* Tokens per second of each repetition. */
-struct rates {
-    double of[N_REPETITIONS];
-};
-
-struct memory {
+struct bench {
+    struct run_session *session;
+    int32_t *tokens;
+    /* Tokens per second of each repetition. */
+    double prompt[N_REPETITIONS], predict[N_REPETITIONS];
     uint64_t anonymous_bytes; /* the most after any test */
     uint64_t total_bytes;     /* the peak, with the weights' pages */
     uint64_t huge_bytes;      /* of the weights, in huge pages */
 };
 
-struct bench {
-    struct run_session *session;
-    int32_t *tokens;
-    struct rates prompt, predict;
-    struct memory memory;
-    unsigned n_threads;
-};
-
-static double mean(const struct rates *rates)
+static double mean(const double rates[N_REPETITIONS])
 {
     double sum = 0;
 
     for (int i = 0; i < N_REPETITIONS; i++)
-        sum += rates->of[i];
+        sum += rates[i];
     return sum / N_REPETITIONS;
 }
 
-static double deviation(const struct rates *rates)
+static double deviation(const double rates[N_REPETITIONS])
 {
     const double middle = mean(rates);
     double sum = 0;
 
     for (int i = 0; i < N_REPETITIONS; i++)
-        sum += (rates->of[i] - middle) * (rates->of[i] - middle);
+        sum += (rates[i] - middle) * (rates[i] - middle);
     return sqrt(sum / (N_REPETITIONS - 1));
 }
 
@@ -63,10 +54,10 @@ static void sample_memory(struct bench *bench)
     const struct run_task_files *files = &bench->session->files;
     const uint64_t anonymous_bytes = run_proc_bytes(files->input, "\nRssAnon:");
 
-    if (anonymous_bytes > bench->memory.anonymous_bytes)
-        bench->memory.anonymous_bytes = anonymous_bytes;
-    bench->memory.total_bytes = run_proc_bytes(files->input, "\nVmHWM:");
-    bench->memory.huge_bytes = run_proc_bytes(files->sums, "\nFilePmdMapped:");
+    if (anonymous_bytes > bench->anonymous_bytes)
+        bench->anonymous_bytes = anonymous_bytes;
+    bench->total_bytes = run_proc_bytes(files->input, "\nVmHWM:");
+    bench->huge_bytes = run_proc_bytes(files->sums, "\nFilePmdMapped:");
 }
 
 /* Make the engine's context the tokens before the measured ones. */
@@ -100,21 +91,21 @@ static int measure(struct bench *bench, int repetition, struct run_failure *fail
     code = run_session_feed(session, tokens, n_prompt, failure);
     if (code < 0)
         return code;
-    bench->prompt.of[repetition] = rate(n_prompt, run_seconds() - started);
+    bench->prompt[repetition] = rate(n_prompt, run_seconds() - started);
     sample_memory(bench);
     run_message_progress("bench: text of %u tokens, %d of %d", n_predict, repetition + 1,
                          N_REPETITIONS);
     started = run_seconds();
     for (uint32_t i = 0; code == 0 && i < n_predict; i++)
         code = run_session_feed(session, tokens + n_prompt + i, 1, failure);
-    bench->predict.of[repetition] = rate(n_predict, run_seconds() - started);
+    bench->predict[repetition] = rate(n_predict, run_seconds() - started);
     sample_memory(bench);
     return code;
 }
 
 /* ---- results ---- */
 
-static void print_row(const char *name, uint32_t n, const struct rates *rates)
+static void print_row(const char *name, uint32_t n, const double rates[N_REPETITIONS])
 {
     if (n > 0)
         printf("%-8s  %8u  %12.2f  %10.2f\n", name, n, mean(rates), deviation(rates));
@@ -128,19 +119,19 @@ static void print_text(const struct bench *bench)
     printf("%s, %.1f MB of weights, %u threads, batches of %u, after %u tokens\n"
            "test        tokens      tokens/s   deviation\n",
            run_metadata_architecture(session->tree.metadata),
-           (double)run_weights_mapped_bytes(session->tree.weights) / 1e6, bench->n_threads,
+           (double)run_weights_mapped_bytes(session->tree.weights) / 1e6, run_thread_pool_size(),
            options->n_batch, options->bench_depth);
-    print_row("prompt", options->bench_prompt, &bench->prompt);
-    print_row("text", options->bench_predict, &bench->predict);
+    print_row("prompt", options->bench_prompt, bench->prompt);
+    print_row("text", options->bench_predict, bench->predict);
     printf("memory        %.1f MB anonymous, %.1f MB in all, %.1f MB of the weights in huge pages\n"
            "cache         %.1f MB of keys and values, %.1f MB of states\n",
-           (double)bench->memory.anonymous_bytes / 1e6, (double)bench->memory.total_bytes / 1e6,
-           (double)bench->memory.huge_bytes / 1e6,
+           (double)bench->anonymous_bytes / 1e6, (double)bench->total_bytes / 1e6,
+           (double)bench->huge_bytes / 1e6,
            (double)run_engine_counts(session->engine).cache_bytes / 1e6,
            (double)run_engine_counts(session->engine).state_bytes / 1e6);
 }
 
-static void print_json_row(const char *name, uint32_t n, const struct rates *rates)
+static void print_json_row(const char *name, uint32_t n, const double rates[N_REPETITIONS])
 {
     printf("\"%s\":{\"tokens\":%u,\"tokens_per_second\":%.9g,\"deviation\":%.9g},", name, n,
            n > 0 ? mean(rates) : 0, n > 0 ? deviation(rates) : 0);
@@ -157,17 +148,17 @@ static void print_json(const struct bench *bench)
            "\"batch\":%u,\"depth\":%u,\"kernels\":\"%s\",\"load_seconds\":%.9g,"
            "\"repetitions\":%d,",
            (uint64_t)run_weights_mapped_bytes(session->tree.weights),
-           (uint64_t)run_engine_counts(session->engine).token_bytes, bench->n_threads,
+           (uint64_t)run_engine_counts(session->engine).token_bytes, run_thread_pool_size(),
            options->n_batch, options->bench_depth, dequant_chosen_kernels()->name,
            session->load_seconds, N_REPETITIONS);
-    print_json_row("prompt", options->bench_prompt, &bench->prompt);
-    print_json_row("text", options->bench_predict, &bench->predict);
+    print_json_row("prompt", options->bench_prompt, bench->prompt);
+    print_json_row("text", options->bench_predict, bench->predict);
     printf("\"memory\":{\"cache_bytes\":%" PRIu64 ",\"state_bytes\":%" PRIu64
            ",\"anonymous_bytes\":%" PRIu64 ",\"total_bytes\":%" PRIu64
            ",\"huge_page_bytes\":%" PRIu64 "}}\n",
            (uint64_t)run_engine_counts(session->engine).cache_bytes,
-           (uint64_t)run_engine_counts(session->engine).state_bytes, bench->memory.anonymous_bytes,
-           bench->memory.total_bytes, bench->memory.huge_bytes);
+           (uint64_t)run_engine_counts(session->engine).state_bytes, bench->anonymous_bytes,
+           bench->total_bytes, bench->huge_bytes);
 }
 
 int run_task_bench(struct run_session *session, struct run_failure *failure)
@@ -177,7 +168,6 @@ int run_task_bench(struct run_session *session, struct run_failure *failure)
     struct bench bench = {
         .session = session,
         .tokens = calloc(n, sizeof *bench.tokens),
-        .n_threads = run_thread_pool_size(),
     };
     int code = 0;
 
