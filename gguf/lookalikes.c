@@ -95,6 +95,9 @@ static bool probe_zeros(const struct gguf_start *start)
     "download?)"
 #define WRONG_LINK "; the download saved it instead of the file (wrong link, or a login is needed)"
 
+#define MAGIC(id, text, ...)     .rule = GGUF_RULE_##id, .magic = text, .advice = __VA_ARGS__
+#define PROBE(id, function, ...) .rule = GGUF_RULE_##id, .probe = function, .advice = __VA_ARGS__
+
 /*
  * Kinds of files, recognized by a magic at `offset` or, if that is NULL, by a probe of at least one
  * byte; the first row that fits is used. A packed file is a tar archive if its name says so.
@@ -102,73 +105,53 @@ static bool probe_zeros(const struct gguf_start *start)
 static const struct lookalike {
     enum gguf_rule rule;
     const char *magic;
-    size_t offset;
     bool (*probe)(const struct gguf_start *start);
     const char *advice;
     const char *unpacker; /* of a packed file: the advice is a format's name */
-    bool shows_start;     /* the message quotes the text before the advice */
+    size_t offset;
+    bool shows_start; /* the message quotes the text before the advice */
 } lookalikes[] = {
-    {.rule = GGUF_RULE_NOT_DOWNLOADED,
-     .magic = "version https://git-lfs.github.com/spec/",
-     .advice = "is a Git LFS pointer, not the model itself; run \"git lfs pull\" in its "
-               "repository, or download the file from the model's page"},
-    {.rule = GGUF_RULE_NOT_DOWNLOADED,
-     .probe = probe_html,
-     .advice = "is a web page, not a model" WRONG_LINK},
-    {.rule = GGUF_RULE_NOT_DOWNLOADED,
-     .probe = probe_json_message,
-     .shows_start = true,
-     .advice = "which is a server's message, not a model" WRONG_LINK},
-    {.rule = GGUF_RULE_NOT_CONVERTED,
-     .probe = probe_index,
-     .advice = "is the index of a checkpoint in several files; " CONVERT "their folder"},
-    {.rule = GGUF_RULE_NOT_A_MODEL,
-     .magic = "{",
-     .advice = "is a JSON file, not a model; the model's file in GGUF ends in .gguf"},
+    {MAGIC(NOT_DOWNLOADED, "version https://git-lfs.github.com/spec/",
+           "is a Git LFS pointer, not the model itself; run \"git lfs pull\" in its repository, or "
+           "download the file from the model's page")},
+    {PROBE(NOT_DOWNLOADED, probe_html, "is a web page, not a model" WRONG_LINK)},
+    {PROBE(NOT_DOWNLOADED, probe_json_message,
+           "which is a server's message, not a model" WRONG_LINK, .shows_start = true)},
+    {PROBE(NOT_CONVERTED, probe_index,
+           "is the index of a checkpoint in several files; " CONVERT "their folder")},
+    {MAGIC(NOT_A_MODEL, "{",
+           "is a JSON file, not a model; the model's file in GGUF ends in .gguf")},
 
-    {.rule = GGUF_RULE_NOT_CONVERTED,
-     .probe = probe_safetensors,
-     .advice = "is a safetensors file, not GGUF; " CONVERT "the folder of its checkpoint"},
-    {.rule = GGUF_RULE_NOT_CONVERTED,
-     .probe = probe_pickle,
-     .advice = "is a Python pickle, the format of old PyTorch files, not GGUF; " CONVERT
-               "the folder of its checkpoint"},
-    {.rule = GGUF_RULE_NOT_CONVERTED,
-     .magic = "algg",
-     .advice = "is a LoRA adapter of llama.cpp before 2024-07; convert the original adapter with "
-               "llama.cpp's convert_lora_to_gguf.py"},
+    {PROBE(NOT_CONVERTED, probe_safetensors,
+           "is a safetensors file, not GGUF; " CONVERT "the folder of its checkpoint")},
+    {PROBE(NOT_CONVERTED, probe_pickle,
+           "is a Python pickle, the format of old PyTorch files, not GGUF; " CONVERT
+           "the folder of its checkpoint")},
+    {MAGIC(NOT_CONVERTED, "algg",
+           "is a LoRA adapter of llama.cpp before 2024-07; convert the original adapter with "
+           "llama.cpp's convert_lora_to_gguf.py")},
 
-    {.rule = GGUF_RULE_ZIP,
-     .magic = "PK\x03\x04",
-     .advice = "is a ZIP or PyTorch file without its directory, which is at the end (unfinished "
-               "download?)"},
-    {.rule = GGUF_RULE_ZIP, .magic = "MZ", .advice = NO_PROGRAM},
-    {.rule = GGUF_RULE_ZIP, .magic = "\177ELF", .advice = NO_PROGRAM},
-    {.rule = GGUF_RULE_PACKED, .magic = "\x1f\x8b", .advice = "gzip", .unpacker = "gunzip"},
-    {.rule = GGUF_RULE_PACKED,
-     .magic = "\x28\xb5\x2f\xfd",
-     .advice = "Zstandard",
-     .unpacker = "unzstd"},
-    {.rule = GGUF_RULE_PACKED, .magic = "\3757zXZ", .advice = "xz", .unpacker = "unxz"},
-    {.rule = GGUF_RULE_PACKED, .magic = "BZh", .advice = "bzip2", .unpacker = "bunzip2"},
-    {.rule = GGUF_RULE_PACKED, .magic = "\x04\x22\x4d\x18", .advice = "LZ4", .unpacker = "unlz4"},
-    {.rule = GGUF_RULE_PACKED, .magic = "7z\xbc\xaf", .advice = "7-Zip", .unpacker = "7z x"},
-    {.rule = GGUF_RULE_PACKED, .magic = "Rar!", .advice = "RAR", .unpacker = "unrar x"},
-    {.rule = GGUF_RULE_PACKED,
-     .magic = "ustar",
-     .offset = 257,
-     .advice = "is a tar archive without a model in it"},
-    {.rule = GGUF_RULE_NOT_DOWNLOADED,
-     .probe = probe_message,
-     .shows_start = true,
-     .advice = "which is text, not GGUF; a failed download may have stored the server's message "
-               "(wrong link, or a login is needed)"},
-    {.rule = GGUF_RULE_NOT_A_MODEL,
-     .probe = probe_text,
-     .advice = "is a text file, not a model; the model's file in GGUF ends in .gguf"},
-    {.rule = GGUF_RULE_NOT_DOWNLOADED,
-     .probe = probe_zeros,
-     .advice = "starts with zeros: the download reserved the space, but the data never came"},
+    {MAGIC(ZIP, "PK\x03\x04",
+           "is a ZIP or PyTorch file without its directory, which is at the end (unfinished "
+           "download?)")},
+    {MAGIC(ZIP, "MZ", NO_PROGRAM)},
+    {MAGIC(ZIP, "\177ELF", NO_PROGRAM)},
+    {MAGIC(PACKED, "\x1f\x8b", "gzip", "gunzip")},
+    {MAGIC(PACKED, "\x28\xb5\x2f\xfd", "Zstandard", "unzstd")},
+    {MAGIC(PACKED, "\3757zXZ", "xz", "unxz")},
+    {MAGIC(PACKED, "BZh", "bzip2", "bunzip2")},
+    {MAGIC(PACKED, "\x04\x22\x4d\x18", "LZ4", "unlz4")},
+    {MAGIC(PACKED, "7z\xbc\xaf", "7-Zip", "7z x")},
+    {MAGIC(PACKED, "Rar!", "RAR", "unrar x")},
+    {MAGIC(PACKED, "ustar", "is a tar archive without a model in it", .offset = 257)},
+    {PROBE(NOT_DOWNLOADED, probe_message,
+           "which is text, not GGUF; a failed download may have stored the server's message (wrong "
+           "link, or a login is needed)",
+           .shows_start = true)},
+    {PROBE(NOT_A_MODEL, probe_text,
+           "is a text file, not a model; the model's file in GGUF ends in .gguf")},
+    {PROBE(NOT_DOWNLOADED, probe_zeros,
+           "starts with zeros: the download reserved the space, but the data never came")},
 };
 
 static bool matches(const struct gguf_start *start, const struct lookalike *lookalike)
