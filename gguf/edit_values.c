@@ -14,20 +14,9 @@
 /* cJSON reads numbers as double, which holds every integer below this. */
 #define EXACT_INTEGERS 0x1p53
 
-/* ggml's names and, for integers, ranges; the specification's names are accepted, too. */
-static const struct {
-    const char *name;
-    int64_t least;
-    uint64_t most;
-} types[GGUF_N_VALUE_TYPES] = {
-    [GGUF_UINT8] = {"u8", 0, UINT8_MAX},    [GGUF_INT8] = {"i8", INT8_MIN, INT8_MAX},
-    [GGUF_UINT16] = {"u16", 0, UINT16_MAX}, [GGUF_INT16] = {"i16", INT16_MIN, INT16_MAX},
-    [GGUF_UINT32] = {"u32", 0, UINT32_MAX}, [GGUF_INT32] = {"i32", INT32_MIN, INT32_MAX},
-    [GGUF_FLOAT32] = {"f32", 0, 0},         [GGUF_BOOL] = {"bool", 0, 0},
-    [GGUF_STRING] = {"str", 0, 0},          [GGUF_ARRAY] = {"arr", 0, 0},
-    [GGUF_UINT64] = {"u64", 0, UINT64_MAX}, [GGUF_INT64] = {"i64", INT64_MIN, INT64_MAX},
-    [GGUF_FLOAT64] = {"f64", 0, 0},
-};
+/* The names of types as edits write them; the specification's names are accepted, too. */
+static const char *const names[GGUF_N_VALUE_TYPES] = {
+    "u8", "i8", "u16", "i16", "u32", "i32", "f32", "bool", "str", "arr", "u64", "i64", "f64"};
 
 struct job {
     struct gguf_value value;
@@ -47,7 +36,7 @@ static enum gguf_value_type find_type(struct gguf_string name)
 {
     enum gguf_value_type type = 0;
 
-    while (type < GGUF_N_VALUE_TYPES && !gguf_string_equals(name, types[type].name) &&
+    while (type < GGUF_N_VALUE_TYPES && !gguf_string_equals(name, names[type]) &&
            !gguf_string_equals(name, gguf_value_type_name(type)))
         type++;
     return type;
@@ -83,9 +72,9 @@ struct gguf_edit_type_name gguf_edit_type_name(struct gguf_edit_type type)
     struct gguf_edit_type_name name;
 
     if (type.element < GGUF_N_VALUE_TYPES)
-        snprintf(name.text, sizeof name.text, "arr[%s]", types[type.element].name);
+        snprintf(name.text, sizeof name.text, "arr[%s]", names[type.element]);
     else
-        snprintf(name.text, sizeof name.text, "%s", types[type.type].name);
+        snprintf(name.text, sizeof name.text, "%s", names[type.type]);
     return name;
 }
 
@@ -98,24 +87,23 @@ static bool is_number(enum gguf_value_type type)
 
 static int parse_integer(const struct job *job, const char *text, struct gguf_value *value)
 {
-    const bool is_negative = *text == '-';
+    const bool is_negative = *text == '-', is_signed = *names[value->type] == 'i';
     const char *digits = text + (is_negative || *text == '+');
-    const int64_t least = types[value->type].least;
-    uint64_t limit = is_negative ? (uint64_t) - (least + 1) + 1 : types[value->type].most;
+    const unsigned n_bits = 8 * gguf_value_type_bytes(value->type) - is_signed;
+    const uint64_t most = UINT64_MAX >> (64 - n_bits);
+    const uint64_t limit = !is_negative ? most : is_signed ? most + 1 : 0;
     uint64_t number;
     char *end;
 
-    if (least == 0 && is_negative)
-        limit = 0;
     errno = 0;
     number = strtoull(digits, &end, 10);
     if (!isdigit((unsigned char)*digits) || *end != '\0')
         return REFUSE(job, "%s is not an integer, and the type is %s",
-                      gguf_quote(gguf_string_of(text)).text, types[value->type].name);
+                      gguf_quote(gguf_string_of(text)).text, names[value->type]);
     if (errno != 0 || number > limit)
         return REFUSE(job, "%s is outside the range of %s, %" PRId64 " to %" PRIu64,
-                      gguf_quote(gguf_string_of(text)).text, types[value->type].name, least,
-                      types[value->type].most);
+                      gguf_quote(gguf_string_of(text)).text, names[value->type],
+                      is_signed ? -(int64_t)most - 1 : 0, most);
     value->u64 = is_negative ? -number : number;
     return 0;
 }
@@ -129,10 +117,10 @@ static int parse_float(const struct job *job, const char *text, struct gguf_valu
     number = value->type == GGUF_FLOAT32 ? (double)strtof(text, &end) : strtod(text, &end);
     if (end == text || *end != '\0' || isspace((unsigned char)*text))
         return REFUSE(job, "%s is not a number, and the type is %s",
-                      gguf_quote(gguf_string_of(text)).text, types[value->type].name);
+                      gguf_quote(gguf_string_of(text)).text, names[value->type]);
     if (isinf(number) && errno == ERANGE) /* not for "inf" */
         return REFUSE(job, "%s is outside the range of %s", gguf_quote(gguf_string_of(text)).text,
-                      types[value->type].name);
+                      names[value->type]);
     if (value->type == GGUF_FLOAT32)
         value->f32 = (float)number;
     else
@@ -166,11 +154,11 @@ static int scalar_from_json(const struct job *job, const cJSON *json, struct ggu
         return parse_scalar(job, json->valuestring, value);
     if (cJSON_IsBool(json) != (value->type == GGUF_BOOL) ||
         (!cJSON_IsBool(json) && !cJSON_IsNumber(json)))
-        return REFUSE(job, "a value in the JSON is not of type %s", types[value->type].name);
+        return REFUSE(job, "a value in the JSON is not of type %s", names[value->type]);
     if (cJSON_IsBool(json))
         return parse_scalar(job, cJSON_IsTrue(json) ? "true" : "false", value);
     if (isinf(json->valuedouble))
-        return REFUSE(job, "a number is outside the range of %s", types[value->type].name);
+        return REFUSE(job, "a number is outside the range of %s", names[value->type]);
     if (!is_float && fabs(json->valuedouble) >= EXACT_INTEGERS)
         return REFUSE(job,
                       "%.17g may have lost digits; in JSON, quote integers from 2^53 on, like "
@@ -264,7 +252,7 @@ static int put_element(struct job *job, const cJSON *element, enum gguf_value_ty
     }
     if (type == GGUF_STRING) {
         if (!cJSON_IsString(element))
-            return REFUSE(job, "a value in the JSON is not of type %s", types[type].name);
+            return REFUSE(job, "a value in the JSON is not of type %s", names[type]);
         return put_string(job, element->valuestring);
     }
     result = scalar_from_json(job, element, &value);

@@ -1,5 +1,9 @@
 #include "gguf/models/tensor_names.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
 bool gguf_tensor_name_split(struct gguf_string name, struct gguf_string *layer,
                             struct gguf_string *rest)
 {
@@ -72,39 +76,23 @@ bool gguf_tensor_name_matches(struct gguf_string name, const char *pattern,
     return false;
 }
 
-/* Write a number in decimal. Returns its length. */
-static size_t write_number(char *out, uint32_t number)
-{
-    char digits[10];
-    size_t n = 0;
-
-    do
-        digits[n++] = (char)('0' + number % 10);
-    while ((number /= 10) > 0);
-    for (size_t i = 0; i < n; i++)
-        out[i] = digits[n - 1 - i];
-    return n;
-}
-
 bool gguf_tensor_name_expand(const char *pattern, const struct gguf_name_match *match,
                              char name[GGUF_NAME_BYTES])
 {
-    const char *const parts[] = {pattern, match->suffix};
     size_t length = 0;
 
-    name[0] = '\0';
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        for (const char *at = parts[i]; *at != '\0'; at++) {
-            const size_t room = GGUF_NAME_BYTES - length;
+    for (size_t n; length < GGUF_NAME_BYTES && *pattern != '\0';
+         pattern += n + (pattern[n] != '\0')) {
+        char number[12] = "";
 
-            if (room < sizeof "4294967295")
-                return false;
-            if (*at == '%' || *at == '#')
-                length += write_number(name + length, *at == '%' ? match->layer : match->expert);
-            else
-                name[length++] = *at;
-        }
+        n = strcspn(pattern, "%#");
+        if (pattern[n] != '\0')
+            snprintf(number, sizeof number, "%" PRIu32,
+                     pattern[n] == '%' ? match->layer : match->expert);
+        length += (size_t)snprintf(name + length, GGUF_NAME_BYTES - length, "%.*s%s", (int)n,
+                                   pattern, number);
     }
-    name[length] = '\0';
-    return true;
+    if (length < GGUF_NAME_BYTES)
+        length += (size_t)snprintf(name + length, GGUF_NAME_BYTES - length, "%s", match->suffix);
+    return length < GGUF_NAME_BYTES;
 }
