@@ -57,8 +57,7 @@ struct timespec gguf_model_modified(const struct gguf_model *model)
     return newest;
 }
 
-/* Make memory the model's. Returns it, or NULL, having freed it, if out of memory. */
-static void *keep(struct gguf_model *model, void *memory)
+void *gguf_model_keep(struct gguf_model *model, void *memory)
 {
     if (memory &&
         gguf_reserve(&model->allocated, &model->room, model->n_allocated + 1, sizeof memory) == 0)
@@ -69,14 +68,14 @@ static void *keep(struct gguf_model *model, void *memory)
 
 void *gguf_model_alloc(struct gguf_model *model, size_t n_bytes)
 {
-    return keep(model, calloc(n_bytes ? n_bytes : 1, 1));
+    return gguf_model_keep(model, calloc(n_bytes ? n_bytes : 1, 1));
 }
 
 char *gguf_model_vprint(struct gguf_model *model, const char *format, va_list arguments)
 {
     char *text;
 
-    return keep(model, vasprintf(&text, format, arguments) < 0 ? NULL : text);
+    return gguf_model_keep(model, vasprintf(&text, format, arguments) < 0 ? NULL : text);
 }
 
 char *gguf_model_print(struct gguf_model *model, const char *format, ...)

@@ -170,7 +170,14 @@ struct timespec gguf_model_modified(const struct gguf_model *model);
  */
 void *gguf_model_alloc(struct gguf_model *model, size_t n_bytes);
 
-/* The same with a text, written as printf(3) does. Returns NULL if out of memory. */
+/*
+ * Make memory from malloc() the model's. Returns it, or NULL, having freed it, if out of memory or
+ * NULL is given.
+ */
+void *gguf_model_keep(struct gguf_model *model, void *memory);
+
+/* The same as gguf_model_alloc() with a text, written as printf(3) does. Returns NULL if out of
+ * memory. */
 char *gguf_model_print(struct gguf_model *model, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 char *gguf_model_vprint(struct gguf_model *model, const char *format, va_list arguments)

@@ -1,7 +1,7 @@
 #include "gguf/legacy/old_reading.h"
 #include "gguf/models/tokens.h"
+#include "gguf/support/arrays.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -44,14 +44,7 @@ int gguf_old_vocabulary_read(struct gguf_cursor *cursor, uint64_t n_tokens, bool
     return 0;
 }
 
-/* ---- a token as GGUF writes it: each function returns the length; `out` may be NULL ---- */
-
-static uint64_t put_bytes(uint8_t *out, const char *bytes, uint64_t length)
-{
-    if (out && length > 0)
-        memcpy(out, bytes, length);
-    return length;
-}
+/* ---- a token as GGUF writes it ---- */
 
 static bool is_byte_token(struct gguf_string token, uint64_t id)
 {
@@ -78,140 +71,112 @@ static enum gguf_token_type llama_type(struct gguf_string token, uint64_t id)
                                                                : GGUF_TOKEN_NORMAL;
 }
 
-static uint64_t put_llama_token(uint8_t *out, struct gguf_string token, uint64_t id)
+static int put_llama_token(struct gguf_buffer *out, struct gguf_string token, uint64_t id)
 {
     static const char *const first[FIRST_BYTE_TOKEN] = {"<unk>", "<s>", "</s>"};
-    uint64_t length = 0;
+    int result = 0;
     char name[8];
 
     if (id < FIRST_BYTE_TOKEN)
-        return put_bytes(out, first[id], strlen(first[id]));
+        return gguf_buffer_add_string(out, first[id]);
     if (is_byte_token(token, id)) {
         snprintf(name, sizeof name, GGUF_BYTE_TOKEN_FORMAT, (unsigned)(unsigned char)token.data[0]);
-        return put_bytes(out, name, strlen(name));
+        return gguf_buffer_add_string(out, name);
     }
-    for (uint64_t i = 0; i < token.length_bytes; i++) {
-        const bool is_space = token.data[i] == ' ';
-
-        length += put_bytes(out ? out + length : NULL, is_space ? GGUF_SPACE_MARK : token.data + i,
-                            is_space ? GGUF_SPACE_MARK_BYTES : 1);
-    }
-    return length;
+    for (uint64_t i = 0; result == 0 && i < token.length_bytes; i++)
+        result = token.data[i] == ' ' ? gguf_buffer_add(out, GGUF_SPACE_MARK, GGUF_SPACE_MARK_BYTES)
+                                      : gguf_buffer_add(out, token.data + i, 1);
+    return result;
 }
 
-static uint64_t put_gpt2_token(uint8_t *out, struct gguf_string token, uint64_t id)
+static int put_gpt2_token(struct gguf_buffer *out, struct gguf_string token)
 {
-    uint64_t length = 0;
+    int result = 0;
 
-    (void)id;
-    for (uint64_t i = 0; i < token.length_bytes; i++) {
+    for (uint64_t i = 0; result == 0 && i < token.length_bytes; i++) {
         char character[2];
-        const size_t n = gguf_alphabet_put((unsigned char)token.data[i], character);
 
-        length += put_bytes(out ? out + length : NULL, character, n);
+        result = gguf_buffer_add(out, character,
+                                 gguf_alphabet_put((unsigned char)token.data[i], character));
     }
-    return length;
+    return result;
 }
 
 /* ---- the keys ---- */
 
-typedef uint64_t put_token(uint8_t *out, struct gguf_string token, uint64_t id);
-
-static struct gguf_cursor first_token(const struct gguf_old_vocabulary *vocabulary)
+/* Append a token with its length. `types` gets its type, unless it is NULL. */
+static int put_token(struct gguf_buffer *out, struct gguf_string token, uint64_t id,
+                     uint32_t *types)
 {
-    return (struct gguf_cursor){.data = vocabulary->bytes,
-                                .size_bytes = vocabulary->size_bytes,
-                                .encoding = vocabulary->encoding};
+    const size_t start = out->length;
+    uint64_t n_bytes = 0;
+    int result = gguf_buffer_add(out, &n_bytes, sizeof n_bytes);
+
+    if (result == 0)
+        result = types ? put_llama_token(out, token, id) : put_gpt2_token(out, token);
+    if (result < 0)
+        return result;
+    n_bytes = out->length - start - sizeof n_bytes;
+    memcpy(out->bytes + start, &n_bytes, sizeof n_bytes);
+    if (types)
+        types[id] = (uint32_t)llama_type(token, id);
+    /* Scores and types are added to this. */
+    return out->length + 2 * sizeof *types * id > GGUF_MAX_VOCABULARY_BYTES ? -E2BIG : 0;
 }
 
-/* Move to the next token. This cannot fail, because the same memory was read before. */
-static struct gguf_string next_token(const struct gguf_old_vocabulary *vocabulary,
-                                     struct gguf_cursor *cursor, uint32_t *score_bits)
+/* Make a list of numbers for each token, unless the vocabulary has none. */
+static uint32_t *make_numbers(struct gguf_key_adder *adder, uint64_t n_tokens, bool has_them)
 {
-    struct gguf_string token = {0};
-    int result = gguf_cursor_string(cursor, &token);
+    uint32_t *numbers =
+        has_them ? gguf_model_alloc(adder->model, n_tokens * sizeof *numbers) : NULL;
 
-    if (result == 0 && vocabulary->has_scores)
-        result = gguf_cursor_u32(cursor, score_bits);
-    assert(result == 0);
-    (void)result;
-    return token;
-}
-
-static int add_tokens(struct gguf_key_adder *adder, const struct gguf_old_vocabulary *vocabulary,
-                      put_token *put)
-{
-    struct gguf_cursor cursor = first_token(vocabulary);
-    struct gguf_value tokens = gguf_value_of_numbers(GGUF_STRING, NULL, vocabulary->n_tokens);
-    uint64_t size_bytes = 0;
-    uint32_t score_bits;
-    uint8_t *at;
-
-    for (uint64_t i = 0; i < vocabulary->n_tokens; i++) {
-        size_bytes += sizeof(uint64_t) + put(NULL, next_token(vocabulary, &cursor, &score_bits), i);
-        /* Scores and types are added to this. */
-        if (size_bytes + 2 * sizeof(uint32_t) * i > GGUF_MAX_VOCABULARY_BYTES)
-            return -E2BIG;
-    }
-    at = gguf_model_alloc(adder->model, size_bytes);
-    if (!at)
-        return -ENOMEM;
-    tokens.array.data = at;
-    tokens.array.size_bytes = size_bytes;
-    cursor = first_token(vocabulary);
-    for (uint64_t i = 0; i < vocabulary->n_tokens; i++) {
-        const uint64_t n_bytes =
-            put(at + sizeof n_bytes, next_token(vocabulary, &cursor, &score_bits), i);
-
-        memcpy(at, &n_bytes, sizeof n_bytes);
-        at += sizeof n_bytes + n_bytes;
-    }
-    gguf_add_value(adder, "tokenizer.ggml.tokens", tokens);
-    return adder->result;
-}
-
-/* Add the tokens' scores, or with `types` their types. */
-static int add_numbers(struct gguf_key_adder *adder, const struct gguf_old_vocabulary *vocabulary,
-                       bool types)
-{
-    struct gguf_cursor cursor = first_token(vocabulary);
-    uint32_t *numbers = gguf_model_alloc(adder->model, vocabulary->n_tokens * sizeof *numbers);
-
-    if (!numbers)
-        return -ENOMEM;
-    for (uint64_t i = 0; i < vocabulary->n_tokens; i++) {
-        const struct gguf_string token = next_token(vocabulary, &cursor, &numbers[i]);
-
-        if (types)
-            numbers[i] = (uint32_t)llama_type(token, i);
-    }
-    gguf_add_value(
-        adder, types ? "tokenizer.ggml.token_type" : "tokenizer.ggml.scores",
-        gguf_value_of_numbers(types ? GGUF_INT32 : GGUF_FLOAT32, numbers, vocabulary->n_tokens));
-    return adder->result;
+    if (has_them && !numbers)
+        adder->result = -ENOMEM;
+    return numbers;
 }
 
 int gguf_old_vocabulary_add_keys(struct gguf_model *model, const char *tokenizer,
                                  const struct gguf_old_vocabulary *vocabulary,
                                  struct gguf_report *report)
 {
-    const bool is_llama = strcmp(tokenizer, "llama") == 0;
+    const uint64_t n = vocabulary->n_tokens;
     struct gguf_key_adder adder = {.model = model};
-    int result;
+    struct gguf_cursor cursor = {.data = vocabulary->bytes,
+                                 .size_bytes = vocabulary->size_bytes,
+                                 .encoding = vocabulary->encoding};
+    uint32_t *scores = make_numbers(&adder, n, vocabulary->has_scores);
+    uint32_t *types = make_numbers(&adder, n, strcmp(tokenizer, "llama") == 0);
+    struct gguf_value tokens = gguf_value_of_numbers(GGUF_STRING, NULL, n);
+    struct gguf_buffer texts = {0};
 
+    for (uint64_t i = 0; adder.result == 0 && i < n; i++) {
+        struct gguf_string token = {0};
+
+        /* The same memory was read before. */
+        (void)gguf_cursor_string(&cursor, &token);
+        if (scores)
+            (void)gguf_cursor_u32(&cursor, &scores[i]);
+        adder.result = put_token(&texts, token, i, types);
+    }
+    tokens.array.size_bytes = texts.length;
+    tokens.array.data = gguf_model_keep(model, texts.bytes);
+    if (adder.result == 0 && !tokens.array.data)
+        adder.result = -ENOMEM;
     gguf_add_text(&adder, "tokenizer.ggml.model", tokenizer);
-    result = add_tokens(&adder, vocabulary, is_llama ? put_llama_token : put_gpt2_token);
-    if (result == 0 && vocabulary->has_scores)
-        result = add_numbers(&adder, vocabulary, false);
-    if (result == 0 && is_llama)
-        result = add_numbers(&adder, vocabulary, true);
-    if (result == -E2BIG)
-        return gguf_error(report, GGUF_RULE_METADATA_LIMIT, result,
+    gguf_add_value(&adder, "tokenizer.ggml.tokens", tokens);
+    if (scores)
+        gguf_add_value(&adder, "tokenizer.ggml.scores",
+                       gguf_value_of_numbers(GGUF_FLOAT32, scores, n));
+    if (types)
+        gguf_add_value(&adder, "tokenizer.ggml.token_type",
+                       gguf_value_of_numbers(GGUF_INT32, types, n));
+    if (adder.result == -E2BIG)
+        return gguf_error(report, GGUF_RULE_METADATA_LIMIT, -E2BIG,
                           gguf_at(vocabulary->file_offset),
-                          "vocabulary: its %" PRIu64 " tokens take over %u bytes, the limit",
-                          vocabulary->n_tokens, GGUF_MAX_VOCABULARY_BYTES);
-    if (result < 0)
-        return gguf_system_error(report, result,
+                          "vocabulary: its %" PRIu64 " tokens take over %u bytes, the limit", n,
+                          GGUF_MAX_VOCABULARY_BYTES);
+    if (adder.result < 0)
+        return gguf_system_error(report, adder.result,
                                  gguf_at_part("vocabulary", vocabulary->file_offset));
     return 0;
 }
