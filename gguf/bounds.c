@@ -1,4 +1,5 @@
-#include "gguf/bounds.h"
+/* The rules for the places of tensor data in the files of a model. */
+#include "gguf/validate.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,6 @@
 #include "gguf/file.h"
 
 #include "gguf/support/model_paths.h"
-#include "gguf/support/times.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-#include "gguf/key_checks.h"
+#include "gguf/loader_checks.h"
 
 #include "gguf/models/key_lists.h"
 #include "gguf/models/tensor_names.h"

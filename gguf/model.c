@@ -1,7 +1,6 @@
 #include "gguf/model.h"
 
 #include "gguf/support/arrays.h"
-#include "gguf/support/times.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,9 +1,7 @@
 #include "gguf/parse_file.h"
 
 #include "gguf/formats.h"
-#include "gguf/legacy/join_parts.h"
 #include "gguf/locate.h"
-#include "gguf/shards.h"
 #include "gguf/translate/translate.h"
 #include "gguf/validate.h"
 
@@ -190,12 +188,18 @@ static int parse_other_file(struct gguf_parsed_files *parsed, uint32_t index,
     return parsed->check(parsed, index, report);
 }
 
-int gguf_parse_other_files(struct gguf_parsed_files *parsed, struct gguf_files *files,
-                           const struct gguf_open_options *options, struct gguf_report *report)
+int gguf_parse_other_files(struct gguf_parsed_files *parsed, struct gguf_model *named,
+                           struct gguf_files *files, const struct gguf_open_options *options,
+                           struct gguf_report *report)
 {
     unsigned n_bad = 0;
     int first = 0;
 
+    parsed->list = calloc(parsed->count, sizeof *parsed->list);
+    if (!parsed->list)
+        return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
+    parsed->list[parsed->named] = named;
+    gguf_add_usage(&parsed->usage, named);
     for (uint32_t i = 0; i < parsed->count && n_bad < GGUF_MAX_BAD_SHARDS; i++) {
         int result;
 
@@ -208,6 +212,14 @@ int gguf_parse_other_files(struct gguf_parsed_files *parsed, struct gguf_files *
     }
     report->path = NULL;
     return first;
+}
+
+void gguf_close_parsed(const struct gguf_parsed_files *parsed, uint32_t kept)
+{
+    for (uint32_t i = 0; parsed->list && i < parsed->count; i++)
+        if (i != kept)
+            gguf_close(parsed->list[i]);
+    free(parsed->list);
 }
 
 /* ---- a model ---- */

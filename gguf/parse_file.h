@@ -25,8 +25,24 @@ struct gguf_parsed_files {
 };
 
 /*
- * Parse and check all files but the named one, and report those that were not opened. Returns the
- * first error, after at most GGUF_MAX_BAD_SHARDS.
+ * Parse and check all files but `named`, and report those that were not opened. Returns the first
+ * error, after at most GGUF_MAX_BAD_SHARDS. Call gguf_close_parsed() in any case.
  */
-int gguf_parse_other_files(struct gguf_parsed_files *parsed, struct gguf_files *files,
-                           const struct gguf_open_options *options, struct gguf_report *report);
+int gguf_parse_other_files(struct gguf_parsed_files *parsed, struct gguf_model *named,
+                           struct gguf_files *files, const struct gguf_open_options *options,
+                           struct gguf_report *report);
+
+/* Close the models but for one. */
+void gguf_close_parsed(const struct gguf_parsed_files *parsed, uint32_t kept);
+
+/*
+ * If a parsed file is a shard, by its keys, or its tensors are slices, parse the other shards or
+ * parts, which were opened with it, and replace *model with one model of all. Its files are the
+ * shards in the order of their numbers, or one file that joins the parts. Does nothing if the file
+ * is a whole model. Returns 0, or a negative errno with the reason in `report`; *model is then
+ * still to be freed.
+ */
+int gguf_shards_join(struct gguf_model **model, struct gguf_files *files,
+                     const struct gguf_open_options *options, struct gguf_report *report);
+int gguf_parts_join(struct gguf_model **model, struct gguf_files *files,
+                    const struct gguf_open_options *options, struct gguf_report *report);

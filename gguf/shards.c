@@ -1,6 +1,14 @@
-#include "gguf/shards.h"
-
-#include "gguf/files.h"
+/*
+ * Models that were split into several files; gguf/files.h has their names. Source: llama.cpp's
+ * gguf-split.
+ *
+ *   split.no              u16   number of the file, starts at 0
+ *   split.count           u16   files
+ *   split.tensors.count   i32   tensors in all files
+ *
+ * Each shard is a whole GGUF file with tensors of its own. The first shard has the model's
+ * metadata. The other shards have little more than the keys above; their other keys are ignored.
+ */
 #include "gguf/parse_file.h"
 
 #include <errno.h>
@@ -139,7 +147,7 @@ static void note_ignored_keys(const struct gguf_parsed_files *shards, struct ggu
     }
 }
 
-/* Move the files and tensors of all shards to the first, and close the others. */
+/* Move the files and tensors of all shards to the first. */
 static int join_shards(const struct gguf_parsed_files *shards, struct gguf_report *report)
 {
     const uint64_t n_tensors = shards->usage.n_tensors;
@@ -163,8 +171,6 @@ static int join_shards(const struct gguf_parsed_files *shards, struct gguf_repor
             tensors[n++].file_index = i;
         }
         shard->n_tensors = 0;
-        if (i > 0)
-            gguf_close(shard);
     }
     free(model->files);
     free(model->tensors);
@@ -183,12 +189,7 @@ static int join(struct gguf_model **model, struct gguf_files *files,
         .count = files->count, .named = files->named, .what = "shards", .check = check_shard};
     int result;
 
-    shards.list = calloc(shards.count, sizeof *shards.list);
-    if (!shards.list)
-        return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
-    shards.list[shards.named] = *model;
-    gguf_add_usage(&shards.usage, *model);
-    result = gguf_parse_other_files(&shards, files, options, report);
+    result = gguf_parse_other_files(&shards, *model, files, options, report);
     if (result == 0)
         result = check_total(&shards, report);
     if (result == 0)
@@ -197,11 +198,7 @@ static int join(struct gguf_model **model, struct gguf_files *files,
         result = join_shards(&shards, report);
     if (result == 0)
         *model = shards.list[0];
-    for (uint32_t i = 0; result < 0 && i < shards.count; i++) {
-        if (i != shards.named)
-            gguf_close(shards.list[i]);
-    }
-    free(shards.list);
+    gguf_close_parsed(&shards, result == 0 ? 0 : shards.named);
     return result;
 }
 

@@ -2,7 +2,6 @@
 
 #include "dequant/rows.h"
 #include "gguf/ambiguous_types.h"
-#include "gguf/bounds.h"
 #include "gguf/models/key_lists.h"
 #include "gguf/support/arrays.h"
 

@@ -19,7 +19,7 @@ int gguf_validate_size(struct gguf_tensor *tensor, struct gguf_report *report);
 /*
  * Finish a parsed model: resolve ambiguous types, see gguf/ambiguous_types.h, compute the size of
  * every tensor and check everything else: duplicate names, sizes that overflow, rows that are not
- * whole blocks, data outside the file or over another tensor's; see also gguf/bounds.h. Continues
+ * whole blocks, data outside the file or over another tensor's. Continues
  * after an error, to report all of them. Notes report bytes that belong to no tensor and a key that
  * is repeated with the same value; the repetition is removed. A growing file may lack data. Returns
  * 0, or the first error as a negative errno.
@@ -29,3 +29,11 @@ int gguf_finish_model(struct gguf_model *model, const struct gguf_open_options *
 
 /* Check the names of keys and tensors as gguf_finish_model() does, here of a composition. */
 int gguf_validate_names(struct gguf_model *model, bool is_composed, struct gguf_report *report);
+
+/*
+ * Check that the data of all tensors, whose sizes must be known, lie inside their files and, unless
+ * `report` has errors, that none overlap; and set the extents of tensors of unknown type, whose
+ * data must start inside the file. A growing file may lack data. Notes report bytes that belong to
+ * no tensor. Returns 0 even after errors in the file, or -ENOMEM, reported as well.
+ */
+int gguf_check_bounds(struct gguf_model *model, struct gguf_report *report);

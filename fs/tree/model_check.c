@@ -1,7 +1,6 @@
 #include "fs/tree/model_check.h"
 
 #include "fs/tree/tree.h"
-#include "gguf/key_checks.h"
 #include "gguf/loader_checks.h"
 #include "gguf/translate/translate.h"
 

@@ -4,7 +4,7 @@
 #include "fs/tree/hf/hf_checkpoint.h"
 #include "fs/tree/hf/vocabulary.h"
 #include "fs/tree/views/view_files.h"
-#include "gguf/key_checks.h"
+#include "gguf/loader_checks.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,10 +1,13 @@
-#include "gguf/legacy/join_parts.h"
-
+/*
+ * Joins models of llama.cpp in several files: all with more than 7 billion parameters, before magic
+ * ggjt. Each part has the whole header and vocabulary, and a slice of each matrix; vectors are the
+ * same in all. The number of parts follows from the width of the embeddings. Source:
+ * llama_model_load() in llama.cpp of March 2023; names are in gguf/support/shard_names.h.
+ */
 #include "gguf/legacy/old_reading.h"
 #include "gguf/parse_file.h"
 #include "gguf/support/arrays.h"
 #include "gguf/support/shard_names.h"
-#include "gguf/support/times.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -296,7 +299,7 @@ static bool is_split_by_columns(struct gguf_string name)
            gguf_string_contains(name, "feed_forward.w2.weight");
 }
 
-/* Add the entry of a tensor, and the padding after it; see gguf/legacy/old_tensors.h. */
+/* Add the entry of a tensor, and the padding after it; see gguf/legacy/old_reading.h. */
 static int add_entry(struct joined *joined, const struct gguf_tensor *tensor, const uint64_t ne[2],
                      uint64_t alignment_bytes)
 {
@@ -402,12 +405,8 @@ static int join(const struct gguf_parsed_files *parts, const struct gguf_open_op
 int gguf_parts_join(struct gguf_model **model, struct gguf_files *files,
                     const struct gguf_open_options *options, struct gguf_report *report)
 {
-    struct gguf_model *list[GGUF_MAX_PARTS] = {0};
-    struct gguf_parsed_files parts = {.list = list,
-                                      .count = count_parts(*model),
-                                      .named = files->named,
-                                      .what = "parts",
-                                      .check = check_part};
+    struct gguf_parsed_files parts = {
+        .count = count_parts(*model), .named = files->named, .what = "parts", .check = check_part};
     struct gguf_model *joined;
     int result;
 
@@ -425,15 +424,10 @@ int gguf_parts_join(struct gguf_model **model, struct gguf_files *files,
                           "is one of %" PRIu32 " parts of a model, which cannot be joined while "
                           "they are being written",
                           parts.count);
-    parts.list[parts.named] = *model;
-    gguf_add_usage(&parts.usage, *model);
-    result = gguf_parse_other_files(&parts, files, options, report);
+    result = gguf_parse_other_files(&parts, *model, files, options, report);
     if (result == 0)
         result = join(&parts, options, &joined, report);
-    for (uint32_t i = 0; i < parts.count; i++) {
-        if (i != parts.named)
-            gguf_close(parts.list[i]);
-    }
+    gguf_close_parsed(&parts, parts.named);
     if (result != 0)
         return report->n_errors > 0 ? result : gguf_system_error(report, result, GGUF_NO_PLACE);
     gguf_close(*model);

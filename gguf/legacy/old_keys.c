@@ -1,5 +1,4 @@
 #include "gguf/legacy/old_reading.h"
-#include "gguf/legacy/old_tensors.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "gguf/legacy/old_tensors.h"
+#include "gguf/legacy/old_reading.h"
 
 #include "gguf/models/tensor_names.h"
 #include "gguf/support/arrays.h"

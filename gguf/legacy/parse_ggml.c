@@ -3,8 +3,7 @@
  *
  *   u32 magic, u32 version (not for ggml)
  *   the hyperparameters of the family, 4 bytes each
- *   the vocabulary: gguf/legacy/old_reading.h
- *   the tensors: gguf/legacy/old_tensors.h; in ggjt their data are padded to 32 bytes
+ *   the vocabulary and the tensors: gguf/legacy/old_reading.h; in ggjt data of tensors are padded to 32 bytes
  *
  * The family is not stored. The parser tries each and takes the first for which the numbers are
  * plausible, the last tensor ends with the file, and no tensor is missing.
@@ -12,7 +11,6 @@
 #include "gguf/formats.h"
 #include "gguf/legacy/families.h"
 #include "gguf/legacy/old_reading.h"
-#include "gguf/legacy/old_tensors.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -2,14 +2,13 @@
  * Files of rwkv.cpp, versions 100 and 101. Source: docs/FILE_FORMAT.md of rwkv.cpp.
  *
  *   u32 magic ggmf, u32 version, n_vocab, n_embed, n_layer, data_type
- *   the tensors: gguf/legacy/old_tensors.h, without padding
+ *   the tensors: gguf/legacy/old_reading.h, without padding
  *
  * Version 101 has today's blocks. Version 100 was used with block layouts of several eras and does
  * not record which. They have equal sizes but different values.
  */
 #include "gguf/formats.h"
 #include "gguf/legacy/old_reading.h"
-#include "gguf/legacy/old_tensors.h"
 #include "gguf/legacy/rwkv_tensors.h"
 
 #include <assert.h>

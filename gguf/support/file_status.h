@@ -1,6 +1,7 @@
 /* The status of an open file, asked for in a way that a confined process may use. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -17,3 +18,14 @@ struct gguf_file_status {
  * thread may call it.
  */
 int gguf_get_file_status(int descriptor, struct gguf_file_status *status);
+
+static inline bool gguf_is_same_time(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+/* Return true if `a` is later than `b`. */
+static inline bool gguf_is_later(struct timespec a, struct timespec b)
+{
+    return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
+}

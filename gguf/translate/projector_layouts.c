@@ -2,7 +2,7 @@
 #include "gguf/translate/draft.h"
 
 #include "gguf/fusions.h"
-#include "gguf/legacy/old_tensors.h"
+#include "gguf/legacy/old_reading.h"
 
 #include <errno.h>
 #include <inttypes.h>

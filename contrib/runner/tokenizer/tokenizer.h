@@ -11,7 +11,7 @@
 #include "contrib/runner/tokenizer/token_ids.h"
 #include "contrib/runner/tokenizer/token_vocabulary.h"
 #include "contrib/runner/tree/metadata.h"
-#include "gguf/models/special_ids.h"
+#include "gguf/models/tokens.h"
 
 #define RUN_NO_TOKEN GGUF_NO_TOKEN
 

@@ -3,7 +3,6 @@
 #include "gguf/support/file_status.h"
 #include "gguf/support/arrays.h"
 #include "gguf/support/source_location.h"
-#include "gguf/support/times.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 #include "fs/tree/hf/hf_needs.h"
 
 #include "fs/tree/hf/hf_config.h"
-#include "gguf/key_checks.h"
+#include "gguf/loader_checks.h"
 #include "gguf/models/key_lists.h"
 #include "gguf/models/tensor_lists.h"
 

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "gguf/model.h"
-#include "gguf/models/special_ids.h"
 #include "gguf/models/tokens.h"
 #include "gguf/support/keyed_hash.h"
 

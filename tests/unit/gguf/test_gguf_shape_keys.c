@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "gguf/key_checks.h"
+#include "gguf/loader_checks.h"
 #include "tests/unit/gguf/model_file.h"
 
 TestSuite(gguf_shape_keys, .init = model_file_begin_test);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "gguf/legacy/families.h"
-#include "gguf/legacy/old_tensors.h"
+#include "gguf/legacy/old_reading.h"
 #include "gguf/legacy/rwkv_tensors.h"
 #include "tests/unit/gguf/old_file.h"
 #include "tests/unit/fs/tree_file.h"

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "gguf/models/pretokenizers.h"
-#include "gguf/models/special_ids.h"
 #include "gguf/models/tokens.h"
 
 Test(gguf_conventions, names_of_token_types)
