@@ -62,15 +62,19 @@ static void hold(struct fs_server *server, struct fs_shown *shown)
 }
 
 /* Open the image, which is open already, once more, so that it outlives its reader. */
-static void hold_image(struct pending *pending)
+static void hold_image(const struct pending *pending)
 {
     struct fs_shown *shown = shown_of(pending->image);
+    const struct fs_image *same;
 
     hold(pending->server, shown);
-    fs_tree_open(shown->tree, pending->node, NULL, &pending->image);
+    fs_tree_open(shown->tree, pending->node, NULL, &same);
 }
 
-/* libfuse calls this, in any of its threads. */
+/*
+ * libfuse calls this, in any of its threads; in the thread that answers, if the reader was
+ * interrupted before begin().
+ */
 static void on_interrupt(fuse_req_t request, void *argument)
 {
     struct pending *pending = argument;
@@ -81,8 +85,8 @@ static void on_interrupt(fuse_req_t request, void *argument)
     due.tv_sec += INTERRUPTED_SECONDS;
     pthread_mutex_lock(&lock);
     pending->state = pending->state == RUNNING ? INTERRUPTED : pending->state;
-    if (pthread_equal(pending->thread, pthread_self())) /* which has yet to begin */
-        result = EINTR;
+    if (pthread_equal(pending->thread, pthread_self()))
+        result = EINTR; /* do not wait for this thread itself */
     while (pending->state == INTERRUPTED && result == 0)
         result = pthread_cond_clockwait(&ended, &lock, CLOCK_MONOTONIC, &due);
     if (pending->state == INTERRUPTED && result == ETIMEDOUT) {
