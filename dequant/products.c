@@ -83,7 +83,7 @@ void dequant_multiply_column(const struct dequant_type *type, const uint8_t *row
     const struct dequant_product *product = type->product;
     dequant_multiply_column_fn *multiply = product->multiply_column[dequant_product_set()];
 
-    if (n_rows == DEQUANT_PANEL_ROWS) {
+    if (n_rows == DEQUANT_PANEL_ROWS && n_elements % DEQUANT_SCALED_ELEMENTS == 0) {
         multiply(rows, row_bytes, n_elements, x, sums);
         return;
     }

@@ -17,6 +17,11 @@ struct sink_kind {
     size_t stage_elements;
     size_t row_bytes; /* of the elements of a panel */
     bool is_column;   /* integers go to products with a column */
+
+    /* For row_products.h: sums of a stage, their numbers are of 32 bits, zero point to subtract. */
+    size_t n_sums;
+    bool is_wide;
+    int32_t zero;
 };
 
 struct sink {
@@ -196,11 +201,16 @@ INLINE void sink_end(const struct sink_kind *kind, struct sink *sink)
  * and defines the unpacker of the type and its product with a column by it.
  */
 #define SINK_UNPACKER(type, n_blocks, stage)                                                       \
+    SINK_FUNCTIONS(type, n_blocks, stage, stage, type, 0, false, 0)
+
+/* The same; add_panel() multiplies a panel with a column, in stages of column_stage elements. */
+#define SINK_FUNCTIONS(type, n_blocks, stage, column_stage, add_panel, ...)                        \
     SINK_UNPACKER_HEAD(type);                                                                      \
                                                                                                    \
     void SIMD_NAME(unpack_##type)(const void *rows, size_t row_bytes, struct dequant_panel *panel) \
     {                                                                                              \
-        static const struct sink_kind kind = {DEQUANT_FORM_##type, stage, 0, false};               \
+        static const struct sink_kind kind = {.form = DEQUANT_FORM_##type,                         \
+                                              .stage_elements = stage};                            \
         struct sink sink = {.panel = panel, .n_stages = DEQUANT_PANEL_ELEMENTS / (stage)};         \
                                                                                                    \
         type(rows, row_bytes, &kind, &sink);                                                       \
@@ -210,8 +220,9 @@ INLINE void sink_end(const struct sink_kind *kind, struct sink *sink)
                                     const struct dequant_activations *x,                           \
                                     float sums[DEQUANT_PANEL_ROWS])                                \
     {                                                                                              \
-        static const struct sink_kind kind = {DEQUANT_FORM_##type, stage,                          \
-                                              (n_blocks) * sizeof(struct dequant_##type), true};   \
+        static const struct sink_kind kind = {DEQUANT_FORM_##type, column_stage,                   \
+                                              (n_blocks) * sizeof(struct dequant_##type), true,    \
+                                              __VA_ARGS__};                                        \
         const uint8_t *blocks = rows;                                                              \
         struct dequant_panel panel;                                                                \
         struct sink sink;                                                                          \
@@ -225,9 +236,9 @@ INLINE void sink_end(const struct sink_kind *kind, struct sink *sink)
                                                                                                    \
             sink.x = x + i;                                                                        \
             sink.n_stages =                                                                        \
-                (left < DEQUANT_PANEL_ELEMENTS ? left : DEQUANT_PANEL_ELEMENTS) / (stage);         \
+                (left < DEQUANT_PANEL_ELEMENTS ? left : DEQUANT_PANEL_ELEMENTS) / (column_stage);  \
             sink_start(&kind, &sink);                                                              \
-            type(blocks + i * kind.row_bytes, row_bytes, &kind, &sink);                            \
+            add_panel(blocks + i * kind.row_bytes, row_bytes, &kind, &sink);                       \
             sink_end(&kind, &sink);                                                                \
         }                                                                                          \
         for (size_t i = 0; i < FLOAT_PARTS; i++)                                                   \

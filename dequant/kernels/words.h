@@ -20,6 +20,7 @@ typedef struct {
 /* Lanes as vectors of numbers of 8 and of 16 bits. */
 typedef uint8_t words_bytes __attribute__((vector_size(FLOAT_WIDTH * sizeof(uint32_t))));
 typedef uint16_t words_pairs __attribute__((vector_size(FLOAT_WIDTH * sizeof(uint32_t))));
+typedef int16_t words_signed_pairs __attribute__((vector_size(FLOAT_WIDTH * sizeof(uint32_t))));
 
 INLINE words words_all(uint32_t value)
 {
