@@ -62,36 +62,24 @@ void gguf_check_shape_keys(const struct gguf_model *model, struct gguf_report *r
     check_rows(model, kv_heads, "blk.0.attn_k.weight", report);
 }
 
-static bool is_of_type(enum gguf_value_type type, enum gguf_key_type expected, bool any_width)
-{
-    switch (expected) {
-    case GGUF_KEY_UINT32:
-        return any_width ? gguf_value_type_is_integer(type) : type == GGUF_UINT32;
-    case GGUF_KEY_FLOAT32:
-        return type == GGUF_FLOAT32 ||
-               (any_width && (type == GGUF_FLOAT64 || gguf_value_type_is_integer(type)));
-    case GGUF_KEY_BOOL:
-        return type == GGUF_BOOL;
-    case GGUF_KEY_STRING:
-        return type == GGUF_STRING;
-    }
-    return false;
-}
-
 const char *gguf_wrong_type(const char *name, const struct gguf_value *value, bool any_width)
 {
-    static const char *const names[] = {[GGUF_KEY_UINT32] = "uint32",
-                                        [GGUF_KEY_FLOAT32] = "float32",
-                                        [GGUF_KEY_BOOL] = "bool",
-                                        [GGUF_KEY_STRING] = "string"};
-    const enum gguf_key_type expected = gguf_key_type(name);
+    static const enum gguf_value_type types[] = {[GGUF_KEY_UINT32] = GGUF_UINT32,
+                                                 [GGUF_KEY_FLOAT32] = GGUF_FLOAT32,
+                                                 [GGUF_KEY_BOOL] = GGUF_BOOL,
+                                                 [GGUF_KEY_STRING] = GGUF_STRING};
+    const enum gguf_value_type expected = types[gguf_key_type(name)];
     const bool is_array = value->type == GGUF_ARRAY && gguf_key_may_be_array(name);
     const enum gguf_value_type type = is_array ? value->array.element_type : value->type;
+    const bool is_number =
+        gguf_value_type_is_integer(type) || (type == GGUF_FLOAT64 && expected == GGUF_FLOAT32);
 
-    /* Arrays with the layers that have a window may hold bools. */
-    return is_of_type(type, expected, any_width || is_array) || (is_array && type == GGUF_BOOL)
-               ? NULL
-               : names[expected];
+    if (type == expected || (is_array && type == GGUF_BOOL)) /* bools: layers with a window */
+        return NULL;
+    if ((any_width || is_array) && is_number &&
+        (expected == GGUF_UINT32 || expected == GGUF_FLOAT32))
+        return NULL;
+    return gguf_value_type_name(expected);
 }
 
 static bool has_key(const void *model, const char *key)

@@ -23,11 +23,6 @@ void gguf_add_f32(struct gguf_key_adder *adder, const char *name, float number)
     gguf_add_value(adder, name, (struct gguf_value){.type = GGUF_FLOAT32, .f32 = number});
 }
 
-void gguf_add_bool(struct gguf_key_adder *adder, const char *name, bool is_true)
-{
-    gguf_add_value(adder, name, (struct gguf_value){.type = GGUF_BOOL, .boolean = is_true});
-}
-
 void gguf_add_text(struct gguf_key_adder *adder, const char *name, const char *text)
 {
     gguf_add_value(adder, name, gguf_value_of_text(text));
@@ -66,7 +61,7 @@ static void add_hyperparameter(struct gguf_key_adder *adder, const struct gguf_f
     else if (what->role == GGUF_ROLE_FLOAT)
         gguf_add_f32(adder, name, gguf_old_float(number));
     else if (what->role == GGUF_ROLE_BOOL)
-        gguf_add_bool(adder, name, number == 1);
+        gguf_add_value(adder, name, (struct gguf_value){.type = GGUF_BOOL, .boolean = number == 1});
     else
         gguf_add_u32(adder, name, number);
 }
@@ -115,17 +110,11 @@ void gguf_add_quantization_version(struct gguf_key_adder *adder, uint32_t versio
 static void add_mel_filters(struct gguf_key_adder *adder, const struct gguf_mel_filters *filters)
 {
     const uint64_t n = (uint64_t)filters->n_mel * filters->n_fft;
-    const struct gguf_value values = {
-        .type = GGUF_ARRAY,
-        .array = {.element_type = GGUF_FLOAT32,
-                  .n_elements = n,
-                  .data = filters->values,
-                  .size_bytes = n * sizeof(float),
-                  .encoding = {.big_endian = false, .length_bytes = 8}}};
 
     gguf_add_u32(adder, ".mel_filters.n_mel", filters->n_mel);
     gguf_add_u32(adder, ".mel_filters.n_fft", filters->n_fft);
-    gguf_add_value(adder, ".mel_filters.values", values);
+    gguf_add_value(adder, ".mel_filters.values",
+                   gguf_value_of_numbers(GGUF_FLOAT32, filters->values, n));
 }
 
 static const char *const vad_layers[GGUF_VAD_PER_LAYER] = {

@@ -3,7 +3,8 @@
  *
  *   u32 magic, u32 version (not for ggml)
  *   the hyperparameters of the family, 4 bytes each
- *   the vocabulary and the tensors: gguf/legacy/old_reading.h; in ggjt data of tensors are padded to 32 bytes
+ *   the vocabulary and the tensors: gguf/legacy/old_reading.h; in ggjt data of tensors are padded
+ * to 32 bytes
  *
  * The family is not stored. The parser tries each and takes the first for which the numbers are
  * plausible, the last tensor ends with the file, and no tensor is missing.
@@ -263,21 +264,6 @@ static int read_as(const struct gguf_family *family, struct gguf_cursor cursor,
 
 /* ---- the family ---- */
 
-static int fail_unknown(const char *name, struct gguf_report *report)
-{
-    char known[256] = "";
-    const struct gguf_family *family;
-
-    for (size_t i = 0; (family = gguf_family_at(i)); i++) {
-        const size_t used = strlen(known);
-
-        snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", family->name);
-    }
-    return gguf_error(report, GGUF_RULE_FAMILY, -EINVAL, GGUF_NO_PLACE,
-                      "unknown family %s of old ggml models; available: %s",
-                      gguf_quote((struct gguf_string){name, strlen(name)}).text, known);
-}
-
 /* Try all families. If none fits, report why the one that was read furthest does not. */
 static int find_family(struct gguf_cursor cursor, struct gguf_model *model,
                        struct gguf_old_reading *reading)
@@ -310,19 +296,6 @@ static int find_family(struct gguf_cursor cursor, struct gguf_model *model,
                       furthest.message);
 }
 
-static int read_file(struct gguf_cursor cursor, const char *family_name, struct gguf_model *model,
-                     struct gguf_old_reading *reading)
-{
-    const struct gguf_family *family;
-
-    if (!family_name)
-        return find_family(cursor, model, reading);
-    family = gguf_family_by_name(family_name);
-    if (!family)
-        return fail_unknown(family_name, cursor.report);
-    return read_as(family, cursor, model, reading);
-}
-
 /* ---- the whole ---- */
 
 static int read_version(struct gguf_cursor *cursor, struct gguf_old_reading *reading)
@@ -344,19 +317,22 @@ static int read_version(struct gguf_cursor *cursor, struct gguf_old_reading *rea
 int gguf_parse_ggml(struct gguf_model *model, const struct gguf_open_options *options,
                     struct gguf_report *report)
 {
+    const struct gguf_family *family =
+        options->family ? gguf_family_by_name(options->family) : NULL;
     struct gguf_old_reading reading = {0};
     struct gguf_cursor cursor =
         gguf_cursor_begin(&model->files[0], (struct gguf_encoding){.length_bytes = 4}, report);
     int result;
 
+    assert(family || !options->family);
     reading.container = container_of(gguf_cursor_take(&cursor, 4), 4);
     assert(reading.container); /* the probe has matched the same bytes */
     result = read_version(&cursor, &reading);
     if (result == 0)
-        result = read_file(cursor, options->family, model, &reading);
+        result = family ? read_as(family, cursor, model, &reading)
+                        : find_family(cursor, model, &reading);
     if (result < 0)
         return result;
-    assert(reading.family);
     model->gguf_remark = reading.family->gguf_remark;
     gguf_header_finish(&model->files[0].header, gguf_source_end(&model->files[0].source));
     if (reading.version > 0)
