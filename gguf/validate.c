@@ -90,23 +90,12 @@ int gguf_validate_size(struct gguf_tensor *tensor, struct gguf_report *report)
     return count_elements(tensor, report) ? compute_size(tensor, report) : -EOVERFLOW;
 }
 
-/* Remove the marked keys. */
-static void drop_keys(struct gguf_model *model, const bool *is_dropped)
-{
-    uint64_t n_kept = 0;
-
-    for (uint64_t i = 0; i < model->n_keys; i++) {
-        if (!is_dropped[i])
-            model->keys[n_kept++] = model->keys[i];
-    }
-    model->n_keys = n_kept;
-}
-
 /* Some writers repeat a key with the same value, which is harmless: the first one is kept. */
 static int check_key_names(struct gguf_model *model, struct gguf_report *report)
 {
     const struct gguf_key **order = gguf_keys_by_name(model);
     bool *is_dropped = calloc(model->n_keys + 1, sizeof *is_dropped);
+    uint64_t n_kept = 0;
 
     if (!order || !is_dropped) {
         free(order);
@@ -127,7 +116,11 @@ static int check_key_names(struct gguf_model *model, struct gguf_report *report)
                        "duplicate with another value, first at byte %" PRIu64, first->file_offset);
         }
     }
-    drop_keys(model, is_dropped);
+    for (uint64_t i = 0; i < model->n_keys; i++) {
+        if (!is_dropped[i])
+            model->keys[n_kept++] = model->keys[i];
+    }
+    model->n_keys = n_kept;
     free(order);
     free(is_dropped);
     return 0;
@@ -151,7 +144,7 @@ static void report_twice(const struct gguf_model *model, bool is_composed,
     else
         gguf_error(report, GGUF_RULE_DUPLICATE_TENSOR, -EEXIST, gguf_tensor_place(second),
                    "duplicate name, first at byte %" PRIu64 " of %s", first->info_offset,
-                   gguf_quote((struct gguf_string){path, strlen(path)}).text);
+                   gguf_quote(gguf_string_of(path)).text);
 }
 
 /* Different old names have different names in GGUF, but another tensor may have one already. */

@@ -30,20 +30,7 @@ static struct box box_of(const struct gguf_order_shape *shape)
     return box;
 }
 
-static struct gguf_order_shape flat(uint64_t n)
-{
-    return (struct gguf_order_shape){1, {n}};
-}
-
-static struct gguf_order_shape matrix(uint64_t rows, uint64_t columns)
-{
-    return (struct gguf_order_shape){2, {rows, columns}};
-}
-
-static struct gguf_order_shape cube(uint64_t a, uint64_t b, uint64_t c)
-{
-    return (struct gguf_order_shape){3, {a, b, c}};
-}
+#define SHAPE(n, ...) ((struct gguf_order_shape){n, {__VA_ARGS__}})
 
 /* Return true if a · b is n, which is not 0. */
 static bool is_product(uint64_t n, uint64_t a, uint64_t b)
@@ -353,20 +340,22 @@ static struct gguf_order_shape shape_there(enum gguf_order order, const struct g
 
     switch (order) {
     case GGUF_FLAT:
-        return flat(n);
+        return SHAPE(1, n);
     case GGUF_ONE_ROW:
-        return h->n_dims == 1 ? matrix(1, n) : there;
+        return h->n_dims == 1 ? SHAPE(2, 1, n) : there;
     case GGUF_NO_MIDDLE:
     case GGUF_VALUE_ROWS_OF_CONV:
-        return cube(a.e * a.r, 1, a.c);
+        return SHAPE(3, a.e * a.r, 1, a.c);
     case GGUF_THIRD:
-        return (struct gguf_order_shape){4, {1, 1, n, 1}};
+        return SHAPE(4, 1, 1, n, 1);
     case GGUF_BY_ROWS:
-        return matrix(a.e * a.r, a.c);
+        return SHAPE(2, a.e * a.r, a.c);
     case GGUF_BY_COLUMNS:
-        return matrix(a.e * a.c, a.r);
+        return SHAPE(2, a.e * a.c, a.r);
     case GGUF_TRANSPOSED:
-        return h->n_dims == 3 ? cube(a.e, a.c, a.r) : h->n_dims == 2 ? matrix(a.c, a.r) : there;
+        return h->n_dims == 3   ? SHAPE(3, a.e, a.c, a.r)
+               : h->n_dims == 2 ? SHAPE(2, a.c, a.r)
+                                : there;
     case GGUF_BOTH_ROWS:
         there.size[0] *= 2;
         return there;
@@ -374,13 +363,13 @@ static struct gguf_order_shape shape_there(enum gguf_order order, const struct g
         there.size[1] *= 2;
         return there;
     case GGUF_BOTH_COLUMNS:
-        return cube(a.e, a.c, 2 * a.r);
+        return SHAPE(3, a.e, a.c, 2 * a.r);
     case GGUF_ALTERNATING:
-        return h->n_dims == 3 ? cube(a.e, a.c, 2 * a.r) : matrix(a.e, 2 * a.r);
+        return h->n_dims == 3 ? SHAPE(3, a.e, a.c, 2 * a.r) : SHAPE(2, a.e, 2 * a.r);
     case GGUF_QKVZ_BY_HEAD:
-        return matrix(a.r + b.r, a.c);
+        return SHAPE(2, a.r + b.r, a.c);
     case GGUF_LATENT_KV:
-        return matrix(a.e * (a.c + b.r), a.r);
+        return SHAPE(2, a.e * (a.c + b.r), a.r);
     default:
         return there;
     }
