@@ -62,7 +62,7 @@ static int add_root(struct fs_many *many, char *path)
 static int find_place(struct fs_many *many, const char *name, struct fs_place *place)
 {
     const size_t first = many->n_roots, length = strcspn(name, ":");
-    char *roots, *rest, *root;
+    struct gguf_store_places places;
     int result = 0;
 
     if (!is_store(name)) {
@@ -70,11 +70,11 @@ static int find_place(struct fs_many *many, const char *name, struct fs_place *p
         place->name = make_absolute(name);
         return place->name ? add_root(many, strdup(place->name)) : -ENOMEM;
     }
-    rest = roots = gguf_store_roots(name);
-    while (result == 0 && rest && (root = strsep(&rest, "\n")) != NULL)
-        if (is_folder(root))
-            result = add_root(many, make_absolute(root));
-    free(roots);
+    gguf_store_find_places(&gguf_direct_access, name, &places);
+    for (size_t i = 0; i < places.n && result == 0; i++)
+        if (is_folder(places.list[i].root))
+            result = add_root(many, make_absolute(places.list[i].root));
+    gguf_store_free_places(&places);
     place->kind = FS_A_STORE;
     /* The confined server cannot read where LM Studio's settings say that it is. */
     if (result == 0 && many->n_roots == first + 1)

@@ -39,28 +39,10 @@ struct gguf_store_kind {
     gguf_store_load *load;
 };
 
-/* A folder where a store may be. */
-struct gguf_store_spot {
-    const struct gguf_store_kind *kind;
-    char *root;
-};
-
-enum { GGUF_STORE_KINDS = 9, GGUF_STORE_MAX_PLACES = 12 };
+enum { GGUF_STORE_KINDS = 9 };
 
 /* Of two rows with one prefix, the first is asked first. */
 extern const struct gguf_store_kind gguf_store_kinds[GGUF_STORE_KINDS];
-
-/* Where the store of a name may be, and what follows the prefix and the folder in the name. */
-struct gguf_store_places {
-    struct gguf_store_spot list[GGUF_STORE_MAX_PLACES];
-    size_t n;
-    const char *prefix, *name; /* `name` is in the user's text */
-};
-
-/* Find the places of a name. Returns false if it does not begin with the name of a store. */
-bool gguf_store_find_places(const struct gguf_store_access *access, const char *name,
-                            struct gguf_store_places *places);
-void gguf_store_free_places(struct gguf_store_places *places);
 
 gguf_store_index gguf_ollama_index, gguf_oci_index, gguf_docker_index, gguf_ramalama_index,
     gguf_flat_index, gguf_hub_index, gguf_lm_studio_index;

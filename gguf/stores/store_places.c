@@ -115,7 +115,6 @@ bool gguf_store_is_name(const char *name)
     return is_name;
 }
 
-/* Find the places of a name. Returns false if it does not begin with the name of a store. */
 bool gguf_store_find_places(const struct gguf_store_access *access, const char *name,
                             struct gguf_store_places *places)
 {
@@ -146,19 +145,4 @@ bool gguf_store_find_places(const struct gguf_store_access *access, const char *
         }
     }
     return places->prefix != NULL;
-}
-
-char *gguf_store_roots(const char *name)
-{
-    struct gguf_store_places places;
-    char *roots = gguf_store_find_places(&gguf_direct_access, name, &places) ? strdup("") : NULL;
-
-    for (size_t i = 0; i < places.n && roots; i++) {
-        char *longer = gguf_text("%s%s\n", roots, places.list[i].root);
-
-        free(roots);
-        roots = longer;
-    }
-    gguf_store_free_places(&places);
-    return roots;
 }

@@ -359,10 +359,14 @@ static char *find_name(const struct gguf_store_spot *place, const struct gguf_fi
 {
     struct gguf_model_list models = {0};
     const struct gguf_listed_model *found = NULL;
-    char *usual = gguf_store_roots(place->kind->prefix);
-    char *line = gguf_text("%s\n", place->root), *name = NULL;
-    const bool is_usual = usual && line && strstr(usual, line);
+    struct gguf_store_places usual;
+    bool is_usual = false;
+    char *name = NULL;
 
+    gguf_store_find_places(&gguf_direct_access, place->kind->prefix, &usual);
+    for (size_t i = 0; i < usual.n; i++)
+        is_usual |= strcmp(usual.list[i].root, place->root) == 0;
+    gguf_store_free_places(&usual);
     load_all(&gguf_direct_access, place, &models);
     for (size_t i = models.n_models; i-- > 0;) {
         const struct gguf_listed_model *model = &models.models[i];
@@ -373,8 +377,6 @@ static char *find_name(const struct gguf_store_spot *place, const struct gguf_fi
     if (found)
         name = gguf_text("%s%s%s%s", place->kind->prefix, is_usual ? "" : place->root,
                          is_usual ? "" : ":", found->name);
-    free(line);
-    free(usual);
     gguf_model_list_free(&models);
     return name;
 }

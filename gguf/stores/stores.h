@@ -33,11 +33,22 @@ bool gguf_store_is_name(const char *name);
 int gguf_store_list(const struct gguf_store_access *access, const char *name,
                     struct gguf_model_list *list, char reason[GGUF_LIST_REASON_BYTES]);
 
-/*
- * Return the absolute paths of the folders that gguf_store_list() reads, each with '\n', or NULL if
- * `name` is not a store's or memory is out. The caller frees them.
- */
-char *gguf_store_roots(const char *name);
+enum { GGUF_STORE_MAX_PLACES = 12 };
+
+/* Where the store of a name may be, and what follows the prefix and the folder in the name. */
+struct gguf_store_places {
+    struct gguf_store_spot {
+        const struct gguf_store_kind *kind;
+        char *root; /* the absolute path of a folder */
+    } list[GGUF_STORE_MAX_PLACES];
+    size_t n;
+    const char *prefix, *name; /* `name` is in the user's text */
+};
+
+/* Find the places of a name. Returns false if it does not begin with the name of a store. */
+bool gguf_store_find_places(const struct gguf_store_access *access, const char *name,
+                            struct gguf_store_places *places);
+void gguf_store_free_places(struct gguf_store_places *places);
 
 /*
  * Print the names of models that begin with `word`, a line "NAME\t" for each. Returns true if there

@@ -259,16 +259,20 @@ Test(gguf_stores, a_store_that_is_not_there)
 
 Test(gguf_stores, roots_are_absolute)
 {
-    char *roots;
+    struct gguf_store_places places;
 
     setenv("HOME", "/home/u", 1);
     setenv("OLLAMA_MODELS", "", 1);
-    roots = gguf_store_roots("ollama:");
-    cr_expect_str_eq(roots, "/home/u/.ollama/models\n/usr/share/ollama/.ollama/models\n");
-    free(roots);
+    cr_assert(gguf_store_find_places(&gguf_direct_access, "ollama:", &places));
+    cr_assert_eq(places.n, 2);
+    cr_expect_str_eq(places.list[0].root, "/home/u/.ollama/models");
+    cr_expect_str_eq(places.list[1].root, "/usr/share/ollama/.ollama/models");
+    gguf_store_free_places(&places);
     setenv("OLLAMA_MODELS", "/m", 1);
-    roots = gguf_store_roots("ollama:tiny");
-    cr_expect_str_eq(roots, "/m\n");
-    free(roots);
-    cr_expect_null(gguf_store_roots("tiny"));
+    cr_assert(gguf_store_find_places(&gguf_direct_access, "ollama:tiny", &places));
+    cr_assert_eq(places.n, 1);
+    cr_expect_str_eq(places.list[0].root, "/m");
+    cr_expect_str_eq(places.name, "tiny");
+    gguf_store_free_places(&places);
+    cr_expect_not(gguf_store_find_places(&gguf_direct_access, "tiny", &places));
 }
