@@ -379,11 +379,6 @@ static void check_keys(const struct checked *checked)
     }
 }
 
-static int compare_strings(const void *a, const void *b)
-{
-    return gguf_string_compare(*(const struct gguf_string *)a, *(const struct gguf_string *)b);
-}
-
 /* llama.cpp ends if two tokens are equal. */
 static void check_twins(const struct checked *checked, const struct gguf_key *tokens)
 {
@@ -401,7 +396,7 @@ static void check_twins(const struct checked *checked, const struct gguf_key *to
         gguf_array_next(&cursor, array->element_type, &token);
         texts[i] = token.string;
     }
-    qsort(texts, array->n_elements, sizeof *texts, compare_strings);
+    qsort(texts, array->n_elements, sizeof *texts, gguf_string_order);
     for (uint64_t i = 1; i < array->n_elements; i++)
         if (texts[i].length_bytes > 0 && gguf_string_compare(texts[i - 1], texts[i]) == 0) {
             REFUSE(checked, gguf_key_place(tokens), "the token %s is there twice",

@@ -69,6 +69,11 @@ int gguf_string_compare(struct gguf_string a, struct gguf_string b)
     return (a.length_bytes > b.length_bytes) - (a.length_bytes < b.length_bytes);
 }
 
+int gguf_string_order(const void *a, const void *b)
+{
+    return gguf_string_compare(*(const struct gguf_string *)a, *(const struct gguf_string *)b);
+}
+
 bool gguf_next_part(struct gguf_string *text, char separator, struct gguf_string *part)
 {
     const char *end =

@@ -35,6 +35,9 @@ bool gguf_words_have(const char *words, struct gguf_string text);
 /* Bytewise order, like memcmp; a prefix comes before what it begins. */
 int gguf_string_compare(struct gguf_string a, struct gguf_string b);
 
+/* The same for qsort(), of strings and of structs that begin with one. */
+int gguf_string_order(const void *a, const void *b);
+
 /*
  * Take the first part, and the separator after it, off a text in which `separator` stands between
  * parts. Returns false, with an empty part, after the last.

@@ -259,12 +259,6 @@ static int compare_items(const void *a, const void *b)
     return i != j ? (i > j) - (i < j) : gguf_string_compare(first, second);
 }
 
-static int compare_keys(const void *a, const void *b)
-{
-    return gguf_string_compare(((const struct gguf_key *)a)->name,
-                               ((const struct gguf_key *)b)->name);
-}
-
 /* The scores of Ollama's files without scores of tokens are the ids. */
 static void add_scores(struct gguf_draft *draft)
 {
@@ -326,7 +320,7 @@ int gguf_join_for_ollama(const struct gguf_model *text, const struct gguf_model 
         qsort(draft.made.items, draft.made.n_items, sizeof *draft.made.items, compare_items);
     if (draft.made.result == 0)
         qsort(draft.made.model->keys, draft.made.model->n_keys, sizeof *draft.made.model->keys,
-              compare_keys);
+              gguf_string_order);
     result = gguf_compose_end(&draft.made, model);
     return result == 0
                ? 0
