@@ -207,14 +207,14 @@
                   "index_topk=attention.indexer.top_k" MLP_KINDS BY_SIGMOID
 #define KIMI                                                                                       \
     COMMON_SIZES                                                                                   \
-        " intermediate_size=feed_forward_length? q_lora_rank@rows/blk.%.attn_q_a.weight/null "     \
-        "kv_lora_rank=attention.kv_lora_rank widths@latent_widths "                                \
-        "layer_types@kinds/blk.%.ssm_a/linear_attention/full_attention" MLP_KINDS                  \
-        " linear_head_dim=kda.head_dim linear_num_heads@rows/blk.%.ssm_beta.weight "               \
-        "linear_conv_kernel_dim=ssm.conv_kernel num_experts=expert_count "                         \
-        "num_experts_per_token=expert_used_count" SHARED_COUNT EXPERT_WIDTH EXPERT_SCALE           \
-        " moe_renormalize:true num_expert_group=expert_group_count:1 "                             \
-        "topk_group=expert_group_used_count:1"
+    " intermediate_size=feed_forward_length? q_lora_rank@rows/blk.%.attn_q_a.weight/null "         \
+    "kv_lora_rank=attention.kv_lora_rank widths@latent_widths "                                    \
+    "layer_types@kinds/blk.%.ssm_a/linear_attention/full_attention" MLP_KINDS                      \
+    " linear_head_dim=kda.head_dim linear_num_heads@rows/blk.%.ssm_beta.weight "                   \
+    "linear_conv_kernel_dim=ssm.conv_kernel num_experts=expert_count "                             \
+    "num_experts_per_token=expert_used_count" SHARED_COUNT EXPERT_WIDTH EXPERT_SCALE               \
+    " moe_renormalize:true num_expert_group=expert_group_count:1 "                                 \
+    "topk_group=expert_group_used_count:1"
 
 #define MAMBA                                                                                      \
     " hidden_size=embedding_length num_hidden_layers@n_layer state_size=ssm.state_size "           \
