@@ -4,22 +4,44 @@
 #include <errno.h>
 #include <math.h>
 
-#define MOST_TOKENS 2147483647.0
-
-/* Keys as in llama.cpp, and the range and default of each. */
+/* Keys as in llama.cpp, the option of each, whose range counts, and its default. */
 static const struct row {
-    const char *key;
-    double least, most, usual;
+    const char *key, *option;
+    double usual;
 } rows[] = {
-    {"general.sampling.penalty_repeat", 0.01, 100, 1},
-    {"general.sampling.penalty_last_n", -1, MOST_TOKENS, 64},
-    {"general.sampling.top_k", -1, MOST_TOKENS, 40},
-    {"general.sampling.top_p", 0, 1, 0.95},
-    {"general.sampling.min_p", 0, 1, 0.05},
-    {"general.sampling.temp", 0, 1e6, 0.8},
+    {"general.sampling.penalty_repeat", "--repeat-penalty", 1},
+    {"general.sampling.penalty_last_n", "--repeat-last-n", 64},
+    {"general.sampling.top_k", "--top-k", 40},
+    {"general.sampling.top_p", "--top-p", 0.95},
+    {"general.sampling.min_p", "--min-p", 0.05},
+    {"general.sampling.temp", "--temp", 0.8},
 };
 
-enum { PENALTY, LAST_N, TOP_K, TOP_P, MIN_P, TEMPERATURE, N_ROWS };
+/* Read the value of a row, and store it unless the option was given. */
+static int complete(const struct row *row, struct run_sampling *sampling,
+                    const struct run_metadata *metadata, struct run_failure *failure)
+{
+    const struct gguf_option *option =
+        gguf_option_find(&run_command_line, row->option, strlen(row->option));
+    void *member = (char *)sampling + option->offset - offsetof(struct run_options, sampling);
+    const bool is_unsigned = option->kind == GGUF_OPTION_UINT32;
+    const double least = is_unsigned ? -1 : option->least; /* -1: all */
+    double value = row->usual;
+    const int code = run_metadata_number(metadata, row->key, RUN_SCALAR, NULL, &value, failure);
+
+    if (code < 0)
+        return code;
+    if (!(value >= least && value <= option->most))
+        return run_fail(failure, -EINVAL, "metadata: %s: %.9g is not from %.9g to %.9g", row->key,
+                        value, least, option->most);
+    if (option->kind == GGUF_OPTION_FLOAT && isnan(*(float *)member))
+        *(float *)member = (float)value;
+    else if (option->kind == GGUF_OPTION_INT32 && *(int32_t *)member == INT32_MIN)
+        *(int32_t *)member = (int32_t)value;
+    else if (is_unsigned && *(uint32_t *)member == UINT32_MAX)
+        *(uint32_t *)member = value < 0 ? 0 : (uint32_t)value;
+    return 0;
+}
 
 int run_sampling_complete(struct run_sampling *sampling, const struct run_metadata *metadata,
                           struct run_failure *failure)
@@ -27,47 +49,22 @@ int run_sampling_complete(struct run_sampling *sampling, const struct run_metada
     static const char *const others[] = {"general.sampling.mirostat",
                                          "general.sampling.xtc_probability"};
     const char *sequence = run_metadata_string(metadata, "general.sampling.sequence");
-    double values[N_ROWS];
+    int code = 0;
 
     if (sequence)
         run_message("metadata: general.sampling.sequence: %s: this is not followed; the order is "
                     "penalties, top_k, top_p, min_p, temperature",
                     sequence);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    for (size_t i = 0; code == 0 && i < sizeof others / sizeof *others; i++) {
         double value = 0;
-        const int code =
-            run_metadata_number(metadata, others[i], RUN_SCALAR, NULL, &value, failure);
 
-        if (code < 0)
-            return code;
-        if (value != 0)
+        code = run_metadata_number(metadata, others[i], RUN_SCALAR, NULL, &value, failure);
+        if (code == 0 && value != 0)
             run_message(
                 "metadata: %s: %.9g: ggufs-run has no such sampler; the other keys are followed",
                 others[i], value);
     }
-    for (size_t i = 0; i < N_ROWS; i++) {
-        const struct row *row = &rows[i];
-        int code;
-
-        values[i] = row->usual;
-        code = run_metadata_number(metadata, row->key, RUN_SCALAR, NULL, &values[i], failure);
-        if (code < 0)
-            return code;
-        if (!(values[i] >= row->least && values[i] <= row->most))
-            return run_fail(failure, -EINVAL, "metadata: %s: %.9g is not from %.9g to %.9g",
-                            row->key, values[i], row->least, row->most);
-    }
-    if (isnan(sampling->repeat_penalty))
-        sampling->repeat_penalty = (float)values[PENALTY];
-    if (sampling->repeat_last_n == INT32_MIN)
-        sampling->repeat_last_n = (int32_t)values[LAST_N];
-    if (sampling->top_k == UINT32_MAX)
-        sampling->top_k = values[TOP_K] < 0 ? 0 : (uint32_t)values[TOP_K]; /* -1: all */
-    if (isnan(sampling->top_p))
-        sampling->top_p = (float)values[TOP_P];
-    if (isnan(sampling->min_p))
-        sampling->min_p = (float)values[MIN_P];
-    if (isnan(sampling->temperature))
-        sampling->temperature = (float)values[TEMPERATURE];
-    return 0;
+    for (size_t i = 0; code == 0 && i < sizeof rows / sizeof *rows; i++)
+        code = complete(&rows[i], sampling, metadata, failure);
+    return code;
 }

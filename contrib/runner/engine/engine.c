@@ -81,6 +81,32 @@ static void load_ends(struct run_engine *engine, struct run_loader *loader)
     }
 }
 
+/*
+ * Return the divisors of the frequencies of n_rot rotated elements, or NULL if there are none: one
+ * tensor for all lengths, or one for short and one for long contexts. If windowed layers rotate
+ * more elements than the others, the others use the first divisors only.
+ */
+static const float *load_rope_factors(struct run_loader *loader, const struct run_hparams *hparams,
+                                      bool is_long, uint32_t n_rot)
+{
+    static const char *const places[] = {"", "blk.0."};
+    const char *name = is_long ? "rope_factors_long.weight" : "rope_factors_short.weight";
+
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(loader->prefix, sizeof loader->prefix, "%s", places[i]);
+        if (run_loader_has(loader, "rope_freqs.weight"))
+            name = "rope_freqs.weight";
+        if (run_loader_has(loader, name)) {
+            const uint32_t n_windowed = hparams->n_rot_windowed / 2;
+            const bool is_wider = run_load_n_elements(loader, name) == n_windowed;
+
+            return run_load_vector(loader, name,
+                                   is_wider && n_windowed > n_rot / 2 ? n_windowed : n_rot / 2);
+        }
+    }
+    return NULL;
+}
+
 static void load_rotary(struct run_engine *engine, const struct run_metadata *metadata,
                         struct run_loader *loader)
 {
@@ -93,9 +119,9 @@ static void load_rotary(struct run_engine *engine, const struct run_metadata *me
         if (loader->code < 0)
             return;
         if (!is_windowed || !(engine->hparams.architecture->attention & RUN_UNSCALED_WINDOWS))
-            scaling.factors = run_load_rope_factors(loader, &engine->hparams,
-                                                    engine->options.n_context > scaling.n_original,
-                                                    rotary->n_rot);
+            scaling.factors =
+                load_rope_factors(loader, &engine->hparams,
+                                  engine->options.n_context > scaling.n_original, rotary->n_rot);
         if (run_rotary_make(rotary, &scaling) < 0)
             loader->code = run_fail_memory(loader->failure);
     }

@@ -131,14 +131,6 @@ void run_load_stream_norm_if(struct run_loader *loader, const struct run_hparams
                              const char *name, struct run_norm_layer *norm);
 
 /*
- * Return the divisors of the frequencies of n_rot rotated elements, or NULL if there are none: one
- * tensor for all lengths, or one for short and one for long contexts. If windowed layers rotate
- * more elements than the others, the others use the first divisors only. Changes loader->prefix.
- */
-const float *run_load_rope_factors(struct run_loader *loader, const struct run_hparams *hparams,
-                                   bool is_long, uint32_t n_rot);
-
-/*
  * Checks that the model has the tensors that gguf/models/ lists, that it uses all of them, and that
  * all layers of a kind have the same tensors. The loader chooses computations by the tensors that
  * exist, so without these checks a missing tensor, or one too many, would silently change results.

@@ -60,7 +60,7 @@ static int add_line(struct run_metadata *metadata, uint64_t offset, uint64_t n_b
 
     if (n < 0)
         return run_fail(failure, -errno, NAME ": %s", strerror(errno));
-    if (n_bytes == 0 || (n_bytes <= 2 && strchr("{}", start[0])))
+    if (n_bytes == 0 || (n > 0 && n_bytes <= 2 && (start[0] == '{' || start[0] == '}')))
         return 0;
     while (end < n && start[end] != '"')
         end += start[end] == '\\' ? 2 : 1;

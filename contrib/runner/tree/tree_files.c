@@ -149,8 +149,8 @@ int run_json_read_member(int fd, const char *path, uint64_t offset, size_t n_byt
         code = run_fail(failure, -EIO, "%s: cannot be read at byte %llu", path,
                         (unsigned long long)offset);
     }
-    if (code == 0 && !json->values->child)
-        code = run_fail(failure, -EINVAL, "%s: byte %llu: no member of an object", path,
+    if (code == 0 && (!json->values->child || json->values->child->next))
+        code = run_fail(failure, -EINVAL, "%s: byte %llu: not one key and its value", path,
                         (unsigned long long)offset);
     if (code < 0)
         run_json_free(json);

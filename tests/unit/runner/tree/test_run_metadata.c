@@ -128,6 +128,8 @@ Test(run_metadata, wrong_files_are_refused)
     expect_failure(-EINVAL, "not valid JSON");
     run_files_write_text(&files, name, "{\"a\": 1}\n");
     expect_failure(-EINVAL, "metadata.json: byte 0: not a line with a key and its value");
+    run_files_write_text(&files, name, "{\n\"a\": 1, \"b\": 2\n}\n");
+    expect_failure(-EINVAL, "metadata.json: byte 2: not one key and its value");
     run_files_write_text(&files, name, "[]\n1\n");
     expect_failure(-EINVAL, "not a line with a key and its value");
     cr_assert_eq(unlink(path), 0);
