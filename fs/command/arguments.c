@@ -127,16 +127,20 @@ static int assign_mount(struct fs_options *options)
 static int assign_model_and_paths(struct fs_options *options, const char **arguments, int n,
                                   bool is_at_end)
 {
+    const char *other;
     int first = 0, n_shards;
 
     if (n == 0)
         return refuse_arguments(options, "a MODEL is missing", "");
     if (is_at_end)
         first = n - 1;
-    /* If neither is a file, the error names the one that looks like a model. */
+    other = arguments[n - 1 - first];
+    /* If neither is a file, the error names the one that looks like a model, and not like a path.
+     */
     if (!is_file(arguments[first]) && !has_files(arguments[first]) &&
-        (is_file(arguments[n - 1 - first]) || (gguf_has_model_ending(arguments[n - 1 - first]) &&
-                                               !gguf_has_model_ending(arguments[first]))))
+        (is_file(other) ||
+         (gguf_has_model_ending(other) && !gguf_has_model_ending(arguments[first]) &&
+          strcmp(other, "model.gguf") != 0)))
         first = n - 1 - first;
     if (first == n - 1) {
         while (first > 0 && gguf_are_shards_of_one_model(arguments[first - 1], arguments[n - 1]))

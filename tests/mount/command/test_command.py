@@ -294,6 +294,7 @@ class TestModel(CommandTestCase):
         self.assert_refused(EX_NOINPUT, ["--cat", "summary.txt", folder], "has 53 models",
                             "a.gguf, b.gguf, c.gguf, e/d00.gguf, e/d01.gguf", ", ... [not-a-file]\n")
         self.assert_refused(EX_NOINPUT, ["--cat", "model.gguf", os.path.join(folder, "e")], "has 50 models")
+        self.assert_refused(EX_NOINPUT, ["--cat", "model.gguf", os.path.join(folder, "a")], "a.gguf?")
         self.assert_status(EX_OK, self.run_ggufs("--cat", "summary.txt", os.path.join(folder, "e", "d07.gguf")))
         for names, word in ((("blobs/", "snapshots/", "refs/"), "Hugging Face"),
                             (("models--a--b/", "version.txt"), "hf:ORG/NAME:TAG"),
