@@ -11,7 +11,7 @@
 
 #define NAME_BYTES 256
 
-void metadata_files_remove(int root)
+static void remove_files(int root)
 {
     const int fd = openat(root, "metadata", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *directory = fd < 0 ? NULL : fdopendir(fd);
@@ -127,7 +127,7 @@ int metadata_files_write(int root, const char *text, size_t length)
     const char *at = text, *end = text + length;
     int directory, code = 0;
 
-    metadata_files_remove(root);
+    remove_files(root);
     if (mkdirat(root, "metadata", 0700) < 0)
         return -errno;
     directory = openat(root, "metadata", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -147,6 +147,31 @@ int metadata_files_write(int root, const char *text, size_t length)
     close(directory);
     join_files(root);
     return code;
+}
+
+void metadata_file_write(int root, const char *text, size_t length)
+{
+    const char *at = text, *end = text + length, *between = "\n";
+    const int fd = openat(root, "metadata.json", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    FILE *file = fdopen(fd, "w");
+
+    if (!file)
+        return;
+    fputc('{', file);
+    while ((at = memchr(at, '"', (size_t)(end - at)))) {
+        const char *key_end = end_of_string(at, end);
+        const char *value = memchr(key_end, ':', (size_t)(end - key_end));
+        const char *value_end = value ? end_of_value(value + 1, end) : end;
+
+        if (!value)
+            break;
+        fprintf(file, "%s%.*s: ", between, (int)(key_end - at), at);
+        fwrite(value + 1, 1, (size_t)(value_end - value - 1), file);
+        between = ",\n";
+        at = value_end;
+    }
+    fputs("\n}\n", file);
+    fclose(file);
 }
 
 int run_tree_open(const char *path, struct run_tree *tree, struct run_failure *failure)

@@ -16,8 +16,8 @@
  */
 int metadata_files_write(int root, const char *text, size_t length);
 
-/* Remove both. */
-void metadata_files_remove(int root);
+/* Write metadata.json alone, with a line for each member. */
+void metadata_file_write(int root, const char *text, size_t length);
 
 /*
  * Write metadata.json, if there is a directory metadata, and open the tree at `path`, which
