@@ -66,12 +66,6 @@ INLINE words words_left(words v, int n)
     SIMD_EACH(words, v.v[i] << n);
 }
 
-/* Shift each lane as a signed number. */
-INLINE words words_right_signed(words v, int n)
-{
-    SIMD_EACH(words, (simd_words)((int_vector)v.v[i] >> n));
-}
-
 /* The floats that the lanes hold the bits of. */
 INLINE simd_floats words_as_floats(words v)
 {
@@ -138,10 +132,4 @@ INLINE words words_spread(words v)
     v = words_and(v, words_all(15));
     v = words_or(v, words_left(v, 7));
     return words_and(words_or(v, words_left(v, 14)), words_all(0x01010101));
-}
-
-/* Store 16-bit numbers, the lower halves of two vectors, as pairs. */
-INLINE void words_put_pair(void *to, words first, words second)
-{
-    words_store(to, words_or(words_and(first, words_all(0xffff)), words_left(second, 16)));
 }
