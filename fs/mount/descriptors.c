@@ -61,7 +61,8 @@ void fs_close_all_but(int *others, size_t n)
 {
     int low = STDERR_FILENO;
 
-    qsort(others, n, sizeof *others, compare);
+    if (n > 0)
+        qsort(others, n, sizeof *others, compare);
     for (size_t i = 0; i < n; i++) {
         if (others[i] > low + 1)
             close_range((unsigned)low + 1, (unsigned)others[i] - 1, 0);
