@@ -318,6 +318,8 @@ class TestFuse(SurgeryTestCase):
     def test_errors(self):
         self.make("a.gguf", heads=3)
         self.refuse("needs one of: gate_up_exps, qkv, ffn_gate_up", "--fuse", "everything")
+        for option in ("--fuse", "--unfuse"):
+            self.assertEqual(["gate_up_exps", "qkv", "ffn_gate_up"], self.run_ggufs("--complete", "2", option, "").out.split())
         self.refuse("the model has no such tensors", "--fuse", "ffn_gate_up")
         self.refuse("the model has no blk.1.attn_v.weight", "--fuse", "qkv", "--drop", "blk.1.attn_v.weight")
         GgufFile().tensor(b"x", [WIDTH, 4], F16, bytes(WIDTH * 8)).write(self.path("b.gguf"))
