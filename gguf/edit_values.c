@@ -198,7 +198,7 @@ static int put_head(struct job *job, enum gguf_value_type type, uint64_t n_eleme
 
 /*
  * Find the type of the elements of an array, at any depth, as gguf-py does: i32 for integers if
- * they fit, f32 for numbers with a fraction. *type is that of earlier ones, or
+ * they fit, f32 for numbers with a fraction. *type is the type of earlier ones, or
  * GGUF_N_VALUE_TYPES.
  */
 static int imply_type(const struct job *job, const cJSON *array, enum gguf_value_type *type)

@@ -152,7 +152,8 @@ static int read_zip(const struct search *search, uint64_t offset, uint64_t n_byt
 
 /*
  * Read the end record, which a comment and the end of the file follow, or the ZIP64 record before
- * it. `tail` are the last n_bytes of the file. Returns 1, 0 if there is none, or a negative errno.
+ * it. `tail` are the last n_bytes of the file. Returns 1, 0 if nothing is found, or a negative
+ * errno.
  */
 static int read_end(const struct search *search, const uint8_t *tail, size_t n_bytes,
                     struct zip *zip)

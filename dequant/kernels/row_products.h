@@ -34,7 +34,7 @@ INLINE simd_words row_dot(simd_words q, simd_words x)
     return (simd_words)_mm256_maddubs_epi16((__m256i)q, (__m256i)x);
 }
 
-/* Each number of 16 bits times that of `factors`, added in pairs. */
+/* Multiply each number of 16 bits with its factor, and add the products in pairs. */
 INLINE simd_words row_add_pairs(simd_words v, simd_words factors)
 {
     return (simd_words)_mm256_madd_epi16((__m256i)v, (__m256i)factors);
@@ -72,7 +72,7 @@ INLINE simd_words row_add(bool is_wide, simd_words a, simd_words b)
 }
 
 /*
- * Join sums of two rows, then those of two pairs of rows: lane r of each half gets the sum of the
+ * Join sums of two rows, then sums of two pairs of rows: lane r of each half gets the sum of the
  * half of row r.
  */
 INLINE simd_words row_join_4(const struct sink_kind *kind, simd_words a, simd_words b)

@@ -177,7 +177,7 @@ int fs_many_begin(const struct fs_options *options, struct fs_many *many,
         return fs_refuse_memory();
     for (size_t i = 0; result == 0 && i < n; i++)
         result = find_place(many, options->models[i], &many->places[i]);
-    /* A single file needs no list; and a tree that ggufs has made is no folder of models. */
+    /* A single file needs no list; and a tree that ggufs has made is not a folder of models. */
     is_strict = n > 1 || many->places[0].kind == FS_A_STORE;
     if (result == 0 && !(n == 1 && options->mount.subdir) &&
         (is_strict || (many->places[0].kind == FS_A_FOLDER && !fs_is_tree(many->places[0].name))))

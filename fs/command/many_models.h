@@ -6,7 +6,7 @@
 
 enum fs_place_kind { FS_A_FILE, FS_A_FOLDER, FS_A_STORE };
 
-/* What options->models name. */
+/* The models that options->models name. */
 struct fs_many {
     const struct fs_options *options;
     struct fs_place {

@@ -35,7 +35,8 @@ struct query {
     pid_t child;               /* asks for it */
 };
 
-/* Set *name and *value, parts of `rest`, to those of the next line. Returns false at the end. */
+/* Set *name and *value, parts of `rest`, to the name and value of the next line. Returns false at
+ * the end. */
 static bool next_line(char **rest, struct gguf_string *name, struct gguf_string *value)
 {
     const char *line = strsep(rest, "\n");

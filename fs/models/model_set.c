@@ -13,7 +13,7 @@
 
 /* ---- listing ---- */
 
-/* Forget an entry, which is no longer in by_path. Adds its tree to those to be closed. */
+/* Forget an entry, which is not in by_path any more. Adds its tree to the trees to be closed. */
 static void forget(struct fs_model_set *set, struct fs_entry *entry, struct fs_opened **unused)
 {
     struct fs_opened *opened = fs_set_drop_tree(set, entry);

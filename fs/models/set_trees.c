@@ -140,7 +140,7 @@ static int open_entry(struct fs_model_set *set, struct fs_entry *entry, struct f
 
     for (const struct fs_opened *at = set->opened; at; at = at->next)
         n_open++;
-    if (n_open > FS_MAX_OPEN_MODELS) /* one is that of the root */
+    if (n_open > FS_MAX_OPEN_MODELS) /* one is the root's */
         idle = take_idle(set, 0);
     if (n_open > FS_MAX_OPEN_MODELS && !idle)
         result = -EMFILE;
@@ -178,7 +178,7 @@ static int open_entry(struct fs_model_set *set, struct fs_entry *entry, struct f
     return result;
 }
 
-/* Find a tree, or that of an id. */
+/* Find a tree, or the tree of an id. */
 static struct fs_opened *find_opened(const struct fs_model_set *set, const struct fs_tree *tree,
                                      uint32_t id)
 {

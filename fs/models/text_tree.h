@@ -7,7 +7,7 @@
 
 struct fs_named_text {
     const char *name;
-    char *text; /* owned; NULL: the tree has no such file */
+    char *text; /* owned; NULL: the tree lacks the file */
     size_t length;
     bool is_link; /* the text is its target */
 };

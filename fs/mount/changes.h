@@ -24,8 +24,7 @@ struct fs_changes {
     struct timespec modified; /* modification time of all nodes */
 };
 
-/* Record the model's state. Call fs_changes_end() last. `first_inode` is that of the tree's root.
- */
+/* Record the model's state. Call fs_changes_end() last. `first_inode` is the root's. */
 void fs_changes_begin(struct fs_changes *changes, const struct fs_tree *tree, uint64_t first_inode,
                       struct fuse_session *session);
 void fs_changes_end(struct fs_changes *changes);

@@ -22,7 +22,8 @@ struct fs_session {
     sigset_t signals;        /* the mask of the caller, to serve with */
 };
 
-/* What the processes do; each returns an exit status, and prints the error if it is not EX_OK. */
+/* The work of the processes; each returns an exit status, and prints the error if it is not EX_OK.
+ */
 
 /* Runs in the server before it is confined. */
 int fs_session_prepare(struct fs_session *session);

@@ -9,7 +9,7 @@ bool fs_send_message(int socket, const void *bytes, size_t n_bytes, int descript
 
 /*
  * Receive a message of n_bytes. *descriptor is the one that came with it, or -1. Returns false if
- * there is no message: the sender has ended.
+ * no message comes: the sender has ended.
  */
 bool fs_receive_message(int socket, void *bytes, size_t n_bytes, int *descriptor);
 

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* What to mount, and where. */
+/* The tree to mount, and the place. */
 struct fs_mount {
     const char *source; /* as the table of mounts shows it */
     const char *mountpoint;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a folder holds, as of when it was opened. */
+/* The entries of a folder when it was opened. */
 struct listing {
     fuse_ino_t inode;
     size_t n;

@@ -28,5 +28,5 @@ void fs_set_on_releasedir(fuse_req_t request, fuse_ino_t inode, struct fuse_file
 /* Seconds. The kernel's cache stays valid until fs/mount/changes.c invalidates it. */
 #define FS_FOREVER 1e9
 
-/* Of requests.c. */
+/* Defined in requests.c. */
 mode_t fs_mode_of(const struct fs_server *server, const struct fs_node *node);

@@ -43,7 +43,7 @@ enum gguf_vocabulary_style {
 
 /*
  * Names of tensors in old files and in GGUF are a text: the prefix of layers in old files, in which
- * '%' stands for a layer's number and '#' for that of a layer of a second kind, then words:
+ * '%' stands for a layer's number and '#' for the number of a layer of a second kind, then words:
  *
  *   norm.>output_norm.       the old name, and the name in GGUF; "." at the end is ".weight"
  *   .ln_1*>attn_norm*        in layers: PREFIX.ln_1 and blk.%.attn_norm; with .weight and .bias

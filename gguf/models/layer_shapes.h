@@ -38,7 +38,7 @@ struct gguf_shape_keys {
     void *user;
 };
 
-/* What all layers have in common. */
+/* The shapes that all layers have in common. */
 struct gguf_shapes {
     uint32_t n_head;       /* of the first layer with attention; 0: no layer has any */
     uint32_t dim_k, dim_v; /* of layers without a window */

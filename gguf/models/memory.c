@@ -49,7 +49,7 @@ struct layer {
     uint32_t index; /* in the file */
 };
 
-/* Of a tensor, or all 0: its elements, rows, and elements of a row. */
+/* The elements of a tensor, its rows, and the elements of a row; all 0 without a tensor. */
 struct size {
     uint64_t n, rows, row;
 };

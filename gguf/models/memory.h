@@ -5,7 +5,7 @@
 #include "gguf/support/cache_rows.h"
 #include "gguf/support/strings.h"
 
-/* What weights are for. */
+/* The purposes of weights. */
 enum gguf_role {
     GGUF_ROLE_ATTENTION, /* and recurrences: all that mixes tokens */
     GGUF_ROLE_FEED_FORWARD,
@@ -22,12 +22,12 @@ enum gguf_role gguf_role_of(struct gguf_string name);
 /*
  * Return the bytes that one token needs of a tensor of n_bytes: of embeddings a row, unless the
  * output uses token_embd as well (`is_tied`), of experts n_used of them, else all. `ne` has the
- * dimensions, of which the last one above 1 counts rows or experts.
+ * dimensions; the last one above 1 counts rows or experts.
  */
 uint64_t gguf_token_bytes(struct gguf_string name, bool is_tied, uint64_t n_bytes,
                           const uint64_t ne[], uint32_t n_dims, uint32_t n_used);
 
-/* What a layer keeps of earlier tokens. */
+/* The state that a layer keeps of earlier tokens. */
 struct gguf_layer_memory {
     uint64_t width_k, width_v; /* elements of a token's keys and values; 0: none of its own */
     uint64_t head_k, head_v;   /* of a head: a multiple of the cache type's block, or the type is

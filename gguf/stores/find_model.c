@@ -1,4 +1,5 @@
-/* What a user's word for a model stands for: a file, a folder with a model, a name in a store. */
+/* Finds what a user's word for a model stands for: a file, a folder with a model, a name in a
+ * store. */
 #include "gguf/stores/store_parts.h"
 #include "gguf/support/model_paths.h"
 

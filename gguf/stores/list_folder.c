@@ -46,7 +46,7 @@ static int walk_folder(struct walk *walk, const char *path, const char *below, i
             walk->list->error = -ENOMEM;
         else if (walk->visit(walk->user, &thing))
             result = walk_folder(walk, thing.path, thing.below, depth + 1);
-        /* If it has gone, or must not be listed, it is no place of models. */
+        /* If it has gone, or must not be listed, it holds no models. */
         if (result < 0 && result != -ENOENT && result != -ELOOP) {
             gguf_listed_model_refuse(gguf_model_list_add(walk->list, thing.below, thing.path),
                                      "the folder cannot be listed: %s", strerror(-result));
@@ -199,7 +199,7 @@ static bool are_one_family(const struct gguf_model_list *list, size_t first)
     return true;
 }
 
-/* Return the bits of a type in a file's name: 8 for "-Q8_0", 16 for "-BF16"; 0: there is none. */
+/* Return the bits of a type in a file's name: 8 for "-Q8_0", 16 for "-BF16"; 0: unknown. */
 static int bits_of(const char *path)
 {
     int bits = 0;

@@ -61,12 +61,12 @@ struct gguf_listed_file {
 /* A model. All texts are owned. */
 struct gguf_listed_model {
     char *name;  /* of its directory, with '/' after each folder: "llama3.2/1b" */
-    char *path;  /* of its file or its first shard; NULL if there is none */
+    char *path;  /* of its file or its first shard; NULL: not there */
     char *place; /* the manifest or folder of a store that names it; NULL: none */
     /* All shards in order, if their names do not say which they are; NULL: their names do. */
     char **shards;
     size_t n_shards;
-    /* What is shown beside the model's tree: projectors, adapters, drafts, texts, as they are. */
+    /* Shown beside the model's tree: projectors, adapters, drafts, texts, as they are. */
     struct gguf_listed_file *extras;
     size_t n_extras;
     struct gguf_file_status file; /* of `path`; zeros: not known */

@@ -233,7 +233,7 @@ static char *read_ref(const struct gguf_store_search *search, const char *reposi
     return NULL;
 }
 
-/* Return the commit of a revision; of main, or any other ref, if it is "". NULL: there is none. */
+/* Return the commit of a revision; of main, or any other ref, if it is "". NULL: not found. */
 static char *find_commit(struct gguf_store_search *search, const char *repository,
                          const char *revision)
 {
@@ -326,7 +326,7 @@ void gguf_hub_load(struct gguf_store_search *search, const struct gguf_listed_mo
             gguf_model_list_add(found, strdup(entry->name), strdup(entry->path)),
             "the cache %s has no such revision of it", search->root);
     has_failed = found->n_models == n_before + 1 && found->models[n_before].error;
-    /* What is not there may be on its way. */
+    /* A model that is missing may be on its way. */
     if ((has_failed || !search->wanted) && add_partial(search, entry, commit) > 0 && has_failed) {
         gguf_listed_model_free(&found->models[n_before]);
         memmove(&found->models[n_before], &found->models[n_before + 1],

@@ -41,7 +41,7 @@ struct gguf_store_kind {
 
 enum { GGUF_STORE_KINDS = 9 };
 
-/* Of two rows with one prefix, the first is asked first. */
+/* The first of two rows with one prefix is asked first. */
 extern const struct gguf_store_kind gguf_store_kinds[GGUF_STORE_KINDS];
 
 gguf_store_index gguf_ollama_index, gguf_oci_index, gguf_docker_index, gguf_ramalama_index,
@@ -92,7 +92,7 @@ int gguf_name_directories(struct gguf_model_list *list, size_t first);
 
 /* ---- files ---- */
 
-/* What a walk comes to. */
+/* A place that a walk comes to. */
 struct gguf_thing {
     const struct gguf_folder *folder;      /* that it is in */
     const struct gguf_folder_entry *entry; /* NULL: the end of the folder */

@@ -261,7 +261,8 @@ static void obey_key(struct gguf_draft *draft, struct key_word word)
         set_default(draft, word.name, word.text);
 }
 
-/* Return true if a value is the default "TYPE:VALUE" of a word; arrays and "@…" count as such. */
+/* Return true if a value is the default "TYPE:VALUE" of a word; arrays and "@…" count as the
+ * default. */
 static bool equals_default(const struct gguf_value *value, const char *text)
 {
     const char *plain = strchr(text, ':') + 1;

@@ -16,7 +16,7 @@ struct gguf_draft {
     const struct gguf_model *file;   /* that tensors are taken from; made.base, or a projector */
     const struct gguf_model *source; /* of keys with the prefix `from`: a file or made.model */
     const char *from, *to;           /* prefixes of key names: "gemma3.vision.", "clip.vision." */
-    const char *refusal;             /* why llama.cpp runs no such model */
+    const char *refusal;             /* why llama.cpp does not run this model */
 };
 
 /*
@@ -28,10 +28,10 @@ struct gguf_draft {
  *     v.*  *.ssm_dt  =v   a tensor's name begins so, ends so, is that
  *
  *   Word in keys, from left to right; the key K of the new model gets a value unless it has one
- *     K                   that of K in the file
- *     K<OLD               that of OLD in the file
+ *     K                   the value of K in the file
+ *     K<OLD               the value of OLD in the file
  *     K<OLD=TYPE:VALUE    that, or the default
- *     K=TYPE:VALUE        that of K, or the default
+ *     K=TYPE:VALUE        the value of K, or the default
  *     K=@TENSOR:D         dimension D of a tensor of the new model; TENSOR may be *END of a name
  *     K!TYPE:VALUE        the value, even if there is another
  *     K^OLD               the three numbers of the array OLD and a 0
@@ -56,7 +56,7 @@ struct gguf_layout {
     const char *keys;
     const char *f32; /* starts of names of tensors that must be F32 */
     void (*rest)(struct gguf_draft *draft);
-    const char *refusal; /* why llama.cpp runs no such model */
+    const char *refusal; /* why llama.cpp does not run this model */
 };
 
 /* The tables end with a row without an architecture. */

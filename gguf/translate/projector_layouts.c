@@ -166,8 +166,8 @@ static uint64_t square_root(uint64_t number)
 }
 
 /*
- * Make the embeddings of n x n places from those of the file's square, linearly between the four
- * nearest; corners lie on corners.
+ * Make the embeddings of n x n places from the embeddings of the file's square, linearly between
+ * the four nearest; corners lie on corners.
  */
 static void resample(struct gguf_draft *draft, struct gguf_item *item, uint64_t n)
 {

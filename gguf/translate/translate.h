@@ -1,7 +1,7 @@
 /*
  * Files of Ollama as llama.cpp wants them. Ollama's converters wrote text model, encoders and
  * projector into one file ("fused"), or used names and keys of their own ("old layout"). The rows
- * of text_layouts.c and projector_layouts.c say how such a file is recognised and translated.
+ * of text_layouts.c and projector_layouts.c say how these files are recognised and translated.
  * Sources: Ollama's llama/compat and convert/ of August 2026, llama.cpp's conversion/ and
  * tools/mtmd/.
  */
@@ -9,9 +9,9 @@
 
 #include "gguf/model.h"
 
-/* What a file is for llama.cpp. All zero: the file is what llama.cpp loads. */
+/* The models that a file is for llama.cpp. All zero: the file is what llama.cpp loads. */
 struct gguf_translation {
-    struct gguf_model *text; /* the text model; NULL if it is the file itself or there is none */
+    struct gguf_model *text;      /* the text model; NULL: the file itself, or no model */
     struct gguf_model *projector; /* the encoders of images and sound; NULL if there are none */
     bool is_of_old;               /* `text` is made of a file of rwkv.cpp */
     char *refusal;                /* why there is neither; or NULL; owned */

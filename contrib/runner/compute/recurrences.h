@@ -1,5 +1,5 @@
 /*
- * What recurrent mixers compute: each token reads a layer's state and changes it. All functions
+ * Steps of recurrent mixers: each token reads a layer's state and changes it. All functions
  * work in parallel; outputs overlap none of the inputs.
  */
 #pragma once

@@ -1,4 +1,4 @@
-/* What Gemma 3n, and in part Gemma 4, have around the layers of other models. */
+/* The parts that Gemma 3n, and Gemma 4 in part, have around the layers of other models. */
 #pragma once
 
 #include "contrib/runner/engine/loader.h"

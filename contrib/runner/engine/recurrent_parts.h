@@ -10,7 +10,7 @@ enum { RUN_MAX_CHANNELS = 1 << 24 };
 
 /*
  * Load NAME.weight, [taps][n_channels] in ggml's order, and NAME.bias if it is there. With `parts`,
- * for example "qkv", the channels are those of NAME_q, NAME_k and NAME_v one after the other.
+ * for example "qkv", they are NAME_q, NAME_k and NAME_v with their channels one after the other.
  */
 void run_load_convolution(struct run_loader *loader, const char *name, const char *parts,
                           uint64_t n_channels, struct run_convolution *convolution);

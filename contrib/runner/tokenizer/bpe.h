@@ -16,7 +16,8 @@ struct run_merge {
 
 /*
  * The merges of a vocabulary: a hash table from pairs of tokens to the token that they become. The
- * hash has a random key, so that no file can choose pairs that collide. All zeros is no table.
+ * hash has a random key, so that no file can choose pairs that collide. All zeros: there is no
+ * table.
  */
 struct run_merge_table {
     struct run_merge *slots; /* owned: free them */

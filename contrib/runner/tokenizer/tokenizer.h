@@ -93,9 +93,9 @@ int run_tokenizer_encode_chat(const struct run_tokenizer *tokenizer, const char 
                               struct run_ids *ids, struct run_failure *failure);
 
 /*
- * Return the bytes that a token stands for, or the text of a control token; "" if there is no such
- * token, as for all ids below. They may be part of a
- * character and do not end with a NUL. Owned by the tokenizer.
+ * Return the bytes that a token stands for, or the text of a control token; "" if no token has
+ * the id, as for all ids below. They may be part of a character and do not end with a NUL. Owned by
+ * the tokenizer.
  */
 const char *run_tokenizer_piece(const struct run_tokenizer *tokenizer, int32_t id, size_t *length);
 

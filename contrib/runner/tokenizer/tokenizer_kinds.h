@@ -25,7 +25,7 @@ struct run_tokenizer_kind {
 
     run_token_decoder *decode; /* the default */
 
-    /* What is searched for the longest token: nothing, texts of tokens, or what they decode to. */
+    /* Texts in which the longest token is searched: none, tokens, or tokens decoded. */
     enum { RUN_SEARCH_NOTHING, RUN_SEARCH_TEXTS, RUN_SEARCH_PIECES } search;
 };
 

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* An array of subjects. `first` is NULL for the model, which is no array. */
+/* An array of subjects. `first` is NULL for the model, which is not an array. */
 struct fs_subject_list {
     const void *first;
     uint64_t n;

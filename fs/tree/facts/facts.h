@@ -42,14 +42,14 @@ enum fs_part_id {
 };
 
 struct fs_part {
-    const struct gguf_model *model; /* NULL: there is no such file */
+    const struct gguf_model *model; /* NULL: the file is missing */
     struct fs_export export;        /* the types of its tensors */
 };
 
 struct fs_facts {
     struct gguf_translation translation;   /* for llama.cpp */
     struct gguf_model *projector, *joined; /* in another file; with it, for Ollama; or NULL */
-    char *no_ollama;                       /* why there is no ollama.gguf; owned; or NULL */
+    char *no_ollama;                       /* why ollama.gguf is missing; owned; or NULL */
     struct fs_part parts[FS_N_PARTS];
     struct fs_shard *shards; /* the files in split/ */
     uint32_t n_shards;

@@ -39,7 +39,7 @@ static int find_bytes(const struct gguf_model *model, enum fs_export_choice choi
 struct progress {
     uint64_t shard_bytes, done_bytes, total_bytes;
     uint64_t n_left; /* tensors, with the next one */
-    bool is_small;   /* the shard is that of small tensors */
+    bool is_small;   /* the shard has the small tensors */
 };
 
 /* Return true if a shard begins with the next tensor; the current one, number `n`, has some. */

@@ -49,7 +49,7 @@ void fs_hf_write_config(struct fs_hf_config *config, const struct fs_hf_row *row
 
 /*
  * Find the member of the row that gives the class its biases of this name, "attn_output" for
- * example. Returns false if there is none.
+ * example. Returns false if the row lacks it.
  */
 bool fs_hf_find_switch(const struct fs_hf_row *row, const char *bias, struct fs_hf_member *member);
 

@@ -113,7 +113,7 @@ static double llama3_factor(double factor, double n_context, double frequency)
     return turns < LOW_FREQUENCY ? factor : 1 / ((1 - smooth) / factor + smooth);
 }
 
-/* Return the original context with which llama3 gives these factors; 0: there is none. */
+/* Return the original context with which llama3 gives these factors; 0: not found. */
 static uint64_t find_llama3(const float *factors, size_t n, double theta)
 {
     static const uint32_t contexts[] = {8192, 4096, 16384, 32768, 65536, 131072, 2048,

@@ -119,7 +119,7 @@
     "prefix_dense_intermediate_size=feed_forward_length" WINDOWS "key" MLP_KINDS                   \
     " expert_selection_fn@equals/expert_gating_func/2/1/'softmax'/'sigmoid'"
 
-/* The scalar is that of the models of 27B parameters if they have so many layers. */
+/* Models with so many layers have the scalar of 27B parameters. */
 #define GEMMA2                                                                                     \
     GELU " query_pre_attn_scalar@query_scalar/46 "                                                 \
          "attn_logit_softcapping=attn_logit_softcapping:50.0 "                                     \

@@ -22,7 +22,7 @@ struct sized {
     struct gguf_shapes all;
     struct gguf_layer_shape *shapes;
     uint32_t n_used;       /* experts */
-    uint64_t output_bytes; /* of weights of the output, also if they are those of the embeddings */
+    uint64_t output_bytes; /* of the output's weights, also if the embeddings are used */
 };
 
 static void add(uint64_t *sum, uint64_t n)
@@ -82,7 +82,7 @@ static bool find_size(void *user, const char *name, uint64_t *n_elements, uint64
     return true;
 }
 
-/* Read the sizes of a model. Returns false if some are missing or there is no memory. */
+/* Read the sizes of a model. Returns false if some are missing or memory runs out. */
 static bool find_sizes(struct sized *sized)
 {
     struct gguf_shape_keys *keys = &sized->keys;
@@ -170,7 +170,7 @@ static void add_cache(const struct sized *sized, uint32_t index, struct gguf_lay
     const struct gguf_layer_shape *shape = &sized->shapes[index];
     const struct gguf_layer_memory own =
         gguf_layer_memory_of(&sized->keys, &sized->all, shape, index);
-    /* Layers without keys and values of their own read those of another layer. */
+    /* Layers without keys and values of their own read another layer's. */
     const struct gguf_layer_memory *read = &kept[shape->shares_kv ? shape->kv_layer : index];
     struct fs_layer_memory *layer = &memory->layers[index];
     const uint64_t n = memory->n_context, index_bytes = times(own.indexer_width, sizeof(float));

@@ -6,7 +6,7 @@
 
 /* Sums saturate at UINT64_MAX. */
 struct fs_layer_memory {
-    uint64_t weight_bytes, expert_bytes; /* all, and those of its experts */
+    uint64_t weight_bytes, expert_bytes; /* all, and the experts' */
     uint64_t cache_bytes, state_bytes;   /* keys and values; states of recurrences */
     uint64_t rest_bytes; /* all of this layer, of the layers after it, and of the output */
 };

@@ -33,7 +33,7 @@ void fs_summary_label(const struct fs_summary *summary, const char *label, const
 /* Write a text that the program wrote, which is printable; in JSON, in quotes. */
 void fs_summary_text(const struct fs_summary *summary, const char *text);
 
-/* Write a line with such a text, after `before` in a text; nothing if the text is NULL. */
+/* Write a line with a text, after `before` in a text; nothing if the text is NULL. */
 void fs_summary_line(const struct fs_summary *summary, const char *label, const char *before,
                      const char *member, const char *text);
 

@@ -80,7 +80,7 @@ fs_view_condition fs_original_gguf_applies;
 fs_view_condition fs_ollama_gguf_applies;
 fs_view_builder fs_model_gguf_build;
 
-/* model.unsupported.txt: why llama.cpp runs no such model. */
+/* model.unsupported.txt: why llama.cpp does not run this model. */
 fs_view_condition fs_model_unsupported_applies;
 fs_text_writer fs_model_unsupported_write;
 
