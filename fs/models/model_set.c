@@ -43,6 +43,7 @@ static bool merge(struct fs_model_set *set, struct fs_listing *listing, struct f
 
         if (order == 0 && fs_set_is_same(old[j], listing->entries[i])) {
             old[j]->model.size_bytes = listing->entries[i]->model.size_bytes;
+            old[j]->model.place_status = listing->entries[i]->model.place_status;
             fs_set_free_entry(listing->entries[i]);
             listing->entries[i++] = old[j++];
             continue;
@@ -108,6 +109,7 @@ static int write_texts(struct fs_model_set *set, struct fs_opened **unused)
     struct fs_sink tsv = fs_sink_that_grows(FS_MAX_TEXT_BYTES), json = tsv, ini = tsv;
     struct fs_entry *root = set->by_id[FS_MODELS_ROOT];
     struct fs_opened *opened = calloc(1, sizeof *opened);
+    const bool has_presets = !strpbrk(set->calls.mountpoint, ";#\r\n");
     bool is_first = true;
     int result;
 
@@ -115,10 +117,13 @@ static int write_texts(struct fs_model_set *set, struct fs_opened **unused)
         return -ENOMEM;
     fs_sink_literal(&tsv, FS_MODELS_TSV_HEADER);
     fs_sink_literal(&ini, "version = 1\n");
+    if (!has_presets)
+        fs_sink_literal(&ini, "; no models: the mount point has ';', '#' or a line break in its "
+                              "path, which ends a value; mount elsewhere\n");
     for (size_t i = 0; i < set->n_entries; i++) {
         const struct fs_entry *entry = set->by_path[i];
 
-        if (entry->target)
+        if (entry->target && has_presets)
             write_preset(set, entry, &ini);
         if (entry->is_folder || entry->target)
             continue;
@@ -159,7 +164,7 @@ struct fs_place_seen {
     struct gguf_file_status status; /* zeros: it was not there */
 };
 
-/* So old is a change of a folder at least, or its time may not tell it from the next one. */
+/* A younger change may have the time of the next one; times to come are another clock's. */
 enum { SETTLED_SECONDS = 2 };
 
 static int get_status(void *argument, const char *path, struct gguf_file_status *status)
@@ -208,23 +213,19 @@ static void forget_places(struct fs_model_set *set)
         free(set->seen[--set->n_seen].path);
 }
 
-/*
- * Return true if no model can have been added since the models were listed; of one place, if it is
- * as it was.
- */
-static bool is_list_up_to_date(struct fs_model_set *set, const char *place)
+/* Return true if no model can have been added since the models were listed. */
+static bool is_list_up_to_date(struct fs_model_set *set)
 {
-    bool is_same = true;
+    bool is_same;
 
     pthread_mutex_lock(&set->listing);
+    is_same = set->listed.tv_sec != 0;
     for (size_t i = 0; i < set->n_seen && is_same; i++) {
         const struct fs_place_seen *seen = &set->seen[i];
+        const time_t age = set->listed.tv_sec - seen->status.status_changed.tv_sec;
         struct gguf_file_status now = {0};
 
-        if (place && seen->path && strcmp(seen->path, place) != 0)
-            continue;
-        is_same =
-            seen->path && seen->status.status_changed.tv_sec + SETTLED_SECONDS < set->listed.tv_sec;
+        is_same = seen->path && (age < 0 || age > SETTLED_SECONDS);
         if (is_same)
             get_status(set, seen->path, &now);
         is_same &= memcmp(&now, &seen->status, sizeof now) == 0;
@@ -342,15 +343,15 @@ static bool is_up_to_date(struct fs_model_set *set, struct fs_entry *entry)
     const uint32_t id = entry->id;
     char *path = entry->model.path ? strdup(entry->model.path) : NULL;
     char *place = entry->model.place ? strdup(entry->model.place) : NULL;
-    struct gguf_file_status now = {0};
+    struct gguf_file_status now = {0}, place_now = {0};
     struct fs_opened *unused = NULL;
     int result = 0;
 
     pthread_mutex_unlock(&set->lock);
     if (path)
         result = access->status(access->argument, path, &now);
-    if (place && !is_list_up_to_date(set, place))
-        result = -ESTALE;
+    if (place && result == 0)
+        result = access->status(access->argument, place, &place_now);
     free(path);
     free(place);
     pthread_mutex_lock(&set->lock);
@@ -367,7 +368,8 @@ static bool is_up_to_date(struct fs_model_set *set, struct fs_entry *entry)
         fs_set_close(set, unused);
         pthread_mutex_lock(&set->lock);
     }
-    return fs_set_get_entry(set, id) == entry && !entry->is_changed && result == 0;
+    return fs_set_get_entry(set, id) == entry && !entry->is_changed && result == 0 &&
+           fs_set_is_same_file(&entry->model.place_status, &place_now);
 }
 
 int fs_model_set_find(struct fs_model_set *set, uint32_t folder, const char *name, uint32_t *id)
@@ -384,7 +386,7 @@ int fs_model_set_find(struct fs_model_set *set, uint32_t folder, const char *nam
             const bool is_missing = !found;
 
             pthread_mutex_unlock(&set->lock);
-            result = is_missing && is_list_up_to_date(set, NULL) ? 0 : fs_model_set_refresh(set);
+            result = is_missing && is_list_up_to_date(set) ? 0 : fs_model_set_refresh(set);
             pthread_mutex_lock(&set->lock);
             found = fs_set_find_path(set, path);
         }

@@ -187,8 +187,9 @@ bool fs_set_is_same(const struct fs_entry *entry, const struct fs_entry *listed)
     if (entry->is_folder || listed->is_folder)
         return entry->is_folder && listed->is_folder;
     if (entry->is_changed || !are_same_texts(entry->target, listed->target) ||
-        !are_same_texts(a->path, b->path) || !are_same_texts(a->error, b->error) ||
-        a->is_partial != b->is_partial || a->n_extras != b->n_extras)
+        !are_same_texts(a->path, b->path) || !are_same_texts(a->place, b->place) ||
+        !are_same_texts(a->error, b->error) || a->is_partial != b->is_partial ||
+        a->n_extras != b->n_extras)
         return false;
     for (size_t i = 0; i < a->n_extras; i++)
         if (strcmp(a->extras[i].name, b->extras[i].name) != 0 ||

@@ -77,7 +77,7 @@ bool fs_set_is_same(const struct fs_entry *entry, const struct fs_entry *listed)
 /* Take a tree out of the list of all. Its entry, if it has one, is closed. */
 void fs_set_take_out(struct fs_model_set *set, struct fs_opened *opened);
 
-/* Close a tree that nobody knows of; it may be missing, as `opened`. Call it without the lock. */
+/* Close a tree that nobody knows of, if there is one; without the lock if it was shown. */
 void fs_set_close(struct fs_model_set *set, struct fs_opened *opened);
 
 /* Separate an entry from its tree. Returns the tree if nobody uses it, to be closed. */

@@ -63,6 +63,7 @@ struct gguf_listed_model {
     char *name;  /* of its directory, with '/' after each folder: "llama3.2/1b" */
     char *path;  /* of its file or its first shard; NULL: not there */
     char *place; /* the manifest or folder of a store that names it; NULL: none */
+    struct gguf_file_status place_status; /* before it was read; zeros: not known */
     /* All shards in order, if their names do not say which they are; NULL: their names do. */
     char **shards;
     size_t n_shards;
@@ -109,6 +110,7 @@ int gguf_set_reason(char reason[GGUF_LIST_REASON_BYTES], int code, const char *f
 
 enum gguf_folder_kind {
     GGUF_FOLDER,
+    GGUF_FOLDER_ALONE, /* without the folders below it */
     GGUF_REPOSITORY, /* every projector is for all models; names are not made fit for directories */
 };
 
@@ -130,10 +132,10 @@ int gguf_list_files(const struct gguf_store_access *access, const char *const *p
                     struct gguf_model_list *list);
 
 /*
- * Find the model that a user names: a file, which need not be there; a folder with one model; or a
- * name in a store, see stores.h. Returns 0 with *model, for gguf_listed_model_free(), or a negative
- * errno with the reason and the remedy in `reason`, to follow the name and a colon. An unfinished
- * download is found in a store or folder if `partial` is set.
+ * Find the model that a user names: a file, which need not be there; a folder with one model in it,
+ * or else below it; or a name in a store, see stores.h. Returns 0 with *model, for
+ * gguf_listed_model_free(), or a negative errno with the reason and the remedy in `reason`, to
+ * follow the name and a colon. With `partial`, it may be an unfinished download.
  */
 int gguf_find_model(const char *name, bool partial, struct gguf_listed_model *model,
                     char reason[GGUF_LIST_REASON_BYTES]);

@@ -29,7 +29,7 @@ void gguf_append_name(char *list, size_t room, const char *name, const char *mar
 {
     const size_t length = strlen(list);
 
-    if (gguf_string_ends_with(gguf_string_of(list), "..."))
+    if (gguf_string_ends_with(gguf_string_of(list), ", ..."))
         return;
     if (length + strlen(name) + strlen(mark) + sizeof ", , ..." > room)
         name = mark = "...";
@@ -96,8 +96,10 @@ struct gguf_listed_model *gguf_store_begin(struct gguf_store_search *search,
 {
     struct gguf_listed_model *model = gguf_model_list_add(search->found, strdup(entry->name), NULL);
 
-    if (model && entry->path)
+    if (model && entry->path) {
         model->place = strdup(entry->path);
+        search->access->status(search->access->argument, entry->path, &model->place_status);
+    }
     return model;
 }
 

@@ -104,6 +104,17 @@ class TestStores(StoreMountCase):
         self.assertNotRegex(self.read("presets.ini"), rb"[;#]|\].")
         self.assertEqual({first, second}, set(texts.values()))
 
+    def test_mount_points_that_presets_cannot_name(self):
+        self.put(model(b"first"), "a", "b.gguf")
+        for name in ("c;d", "c#d", "c\nd"):
+            mountpoint = self.path(name)
+            os.mkdir(mountpoint)
+            self.mountpoint = self.mount(self.store, mountpoint=mountpoint)
+            presets = configparser.ConfigParser()
+            presets.read_string("[DEFAULT]\n" + self.read("presets.ini").decode())
+            self.assertEqual([], presets.sections())
+            self.assertIn(b"\n; no models: the mount point", self.read("presets.ini"))
+
     def test_one_model_with_what_belongs_to_it(self):
         self.put_image("seer/1b", model=model(b"text"), projector=model(b"eye"), template=b"{{ .Prompt }}")
         self.mountpoint = self.mount(f"ollama:{self.store}:seer:1b")

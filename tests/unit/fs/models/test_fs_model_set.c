@@ -13,14 +13,36 @@
 static char root[] = "/tmp/ggufs-set-XXXXXX";
 static unsigned n_lists;
 static struct fs_model_set *set;
+static time_t changed_seconds = 1000;
+static bool find_while_listing;
+static int found_while_listing = -ENODATA;
 
+static int find(uint32_t folder, const char *name)
+{
+    uint32_t id;
+
+    return fs_model_set_find(set, folder, name, &id);
+}
+
+/* The folder, and a model of a store if there is a manifest. */
 static int list_root(void *argument, const struct gguf_store_access *access,
                      struct gguf_model_list *list)
 {
-    char reason[GGUF_LIST_REASON_BYTES];
+    char reason[GGUF_LIST_REASON_BYTES], place[100];
+    struct gguf_file_status status;
+    struct gguf_listed_model *model;
 
     (void)argument;
     n_lists++;
+    if (find_while_listing)
+        found_while_listing = find(FS_MODELS_ROOT, "stored");
+    snprintf(place, sizeof place, "%s/manifest", root);
+    if (access->status(access->argument, place, &status) == 0) {
+        model = gguf_model_list_add(list, strdup("stored"), strdup(place));
+        cr_assert(model);
+        model->place = strdup(place);
+        model->place_status = status;
+    }
     return gguf_list_folder(access, root, GGUF_FOLDER, list, reason);
 }
 
@@ -40,7 +62,7 @@ static int get_status(void *argument, const char *path, struct gguf_file_status 
 {
     const int result = gguf_direct_access.status(argument, path, status);
 
-    status->status_changed = (struct timespec){.tv_sec = 1000};
+    status->status_changed = (struct timespec){.tv_sec = changed_seconds};
     return result;
 }
 
@@ -99,13 +121,6 @@ static void end(void)
 
 TestSuite(fs_model_set, .init = begin, .fini = end);
 
-static int find(uint32_t folder, const char *name)
-{
-    uint32_t id;
-
-    return fs_model_set_find(set, folder, name, &id);
-}
-
 Test(fs_model_set, missing_names_list_nothing)
 {
     uint32_t sub;
@@ -143,4 +158,41 @@ Test(fs_model_set, changed_models_have_new_ids)
     cr_assert_eq(fs_model_set_find(set, FS_MODELS_ROOT, "a", &after), 0);
     cr_expect_neq(before, after);
     cr_expect_eq(fs_model_set_describe(set, before, &entry), -ESTALE);
+}
+
+static void store(void)
+{
+    put("manifest");
+    cr_assert_eq(fs_model_set_refresh(set), 0);
+    n_lists = 0;
+}
+
+Test(fs_model_set, a_model_of_a_store_waits_for_no_listing, .timeout = 30)
+{
+    store();
+    find_while_listing = true;
+    cr_assert_eq(fs_model_set_refresh(set), 0);
+    cr_expect_eq(found_while_listing, 0);
+    cr_expect_eq(n_lists, 1u);
+}
+
+/* Times of another system may be to come. */
+Test(fs_model_set, a_clock_ahead_lists_nothing)
+{
+    changed_seconds = time(NULL) + 1000000;
+    store();
+    for (int i = 0; i < 10; i++) {
+        cr_expect_eq(find(FS_MODELS_ROOT, "stored"), 0);
+        cr_expect_eq(find(FS_MODELS_ROOT, "nothing"), -ENOENT);
+    }
+    cr_expect_eq(n_lists, 0u);
+}
+
+Test(fs_model_set, a_changed_manifest_lists_once)
+{
+    store();
+    age("manifest");
+    for (int i = 0; i < 10; i++)
+        cr_expect_eq(find(FS_MODELS_ROOT, "stored"), 0);
+    cr_expect_eq(n_lists, 1u);
 }
