@@ -42,35 +42,46 @@ const char *gguf_recognize(const struct gguf_store_access *access, const char *p
     return what;
 }
 
-/* Find the only model in a folder; projectors do not count if there is another. */
-static int find_in_folder(const char *folder, bool partial, struct gguf_listed_model *model,
-                          char reason[GGUF_LIST_REASON_BYTES])
+/* Find the only model, or else the only projector, in a folder, or else in it and below it. */
+static int find_in_folder(const char *folder, enum gguf_folder_kind kind, bool partial,
+                          struct gguf_listed_model *model, char reason[GGUF_LIST_REASON_BYTES])
 {
+    enum { REFUSED_FOLDER, PROJECTOR, MODEL } best = REFUSED_FOLDER;
     struct gguf_model_list list = {0};
     struct gguf_listed_model *found = NULL;
-    size_t n_models = 0, n_others = 0;
+    size_t n_found = 0;
     char names[GGUF_LIST_REASON_BYTES / 3] = "";
-    int result = gguf_list_folder(&gguf_direct_access, folder, GGUF_FOLDER, &list, reason);
+    int result = gguf_list_folder(&gguf_direct_access, folder, kind, &list, reason);
 
     for (size_t i = 0; i < list.n_models && result == 0; i++) {
-        const char *name = list.models[i].path + strlen(folder);
-        const bool is_projector = strcasestr(gguf_base_name(name), "mmproj");
+        struct gguf_listed_model *one = &list.models[i];
+        const char *name = one->path + strlen(folder);
+        const unsigned rank = one->error && one->file.inode == 0           ? REFUSED_FOLDER
+                              : strcasestr(gguf_base_name(name), "mmproj") ? PROJECTOR
+                                                                           : MODEL;
 
-        if (list.models[i].is_partial && !partial)
+        if (rank < best || (one->is_partial && !partial))
             continue;
-        n_models++;
+        if (rank > best)
+            n_found = 0;
+        if (n_found++ == 0)
+            names[0] = '\0';
+        best = rank;
+        found = one;
         gguf_append_name(names, sizeof names, name + strspn(name, "/"), "");
-        n_others += !is_projector;
-        found = is_projector && n_others > 0 ? found : &list.models[i];
     }
-    if (result == 0 && n_models == 0)
+    if (kind == GGUF_FOLDER_ALONE && result == 0 && (best < MODEL || n_found > 1)) {
+        gguf_model_list_free(&list);
+        return find_in_folder(folder, GGUF_FOLDER, partial, model, reason);
+    }
+    if (result == 0 && !found)
         result =
             gguf_set_reason(reason, -EISDIR, "%s", gguf_recognize(&gguf_direct_access, folder));
-    else if (result == 0 && n_models > 1 && n_others != 1)
+    else if (result == 0 && n_found > 1 && best > REFUSED_FOLDER)
         result =
-            gguf_set_reason(reason, -EISDIR, "has %zu models; name one of: %s", n_models, names);
+            gguf_set_reason(reason, -EISDIR, "has %zu models; name one of: %s", n_found, names);
     else if (result == 0 && found->error)
-        result = gguf_set_reason(reason, -EINVAL, "%s", found->error);
+        result = gguf_set_reason(reason, -EINVAL, "%s: %s", found->name, found->error);
     if (result == 0) {
         *model = *found;
         *found = (struct gguf_listed_model){0};
@@ -89,7 +100,7 @@ int gguf_find_model(const char *name, bool partial, struct gguf_listed_model *mo
 
     *model = (struct gguf_listed_model){0};
     if (error == 0 && S_ISDIR(status.st_mode))
-        return find_in_folder(name, partial, model, reason);
+        return find_in_folder(name, GGUF_FOLDER_ALONE, partial, model, reason);
     result = error != 0 ? gguf_store_find(name, partial, model, reason) : 1;
     if (result <= 0)
         return result;

@@ -346,7 +346,7 @@ static bool visit(void *user, const struct gguf_thing *thing)
         attach_projectors(listing, thing);
     else if (!thing->entry->is_folder && name_bytes(thing->entry->name) > 0)
         add_file(listing, thing->path, thing->below, thing->entry, thing->folder);
-    return thing->entry && thing->entry->is_folder;
+    return thing->entry && thing->entry->is_folder && listing->kind != GGUF_FOLDER_ALONE;
 }
 
 int gguf_list_folder(const struct gguf_store_access *access, const char *root,

@@ -262,6 +262,38 @@ class TestModel(CommandTestCase):
         result = self.run_ggufs("--check", "name:tag", cwd=self.folder)
         self.assert_status(EX_OK, result)
 
+    def test_folder_below_a_folder(self):
+        """A model in a folder is meant whatever lies below; without one, the only model below is."""
+        folder = self.path("folder")
+        closed = os.path.join(folder, "closed")
+        deep = os.path.join(folder, "deep", *["d"] * 40)
+        os.makedirs(deep)
+        os.mkdir(closed)
+        os.link(self.model, os.path.join(closed, "c.gguf"))
+        os.link(self.model, os.path.join(folder, "mmproj.gguf"))
+        os.link(self.model, os.path.join(folder, "a.gguf"))
+        os.link(self.model, os.path.join(deep, "d.gguf"))
+        self.assert_status(EX_OK, self.run_ggufs("--cat", "summary.txt", folder))
+        os.remove(os.path.join(folder, "a.gguf"))
+        self.assert_refused(EX_DATAERR, ["--cat", "summary.txt", folder], "over 32 folders in each other")
+        shutil.rmtree(os.path.join(folder, "deep", "d"))
+        self.assert_status(EX_OK, self.run_ggufs("--cat", "summary.txt", folder))
+        os.link(self.model, os.path.join(folder, "deep", "b.gguf"))
+        self.assert_refused(EX_NOINPUT, ["--cat", "summary.txt", folder],
+                            "has 2 models; name one of: closed/c.gguf, deep/b.gguf [")
+        os.chmod(closed, 0)
+        self.addCleanup(os.chmod, closed, 0o700)
+        # root lists every folder, unless it gives up its privileges
+        words = [] if os.geteuid() else ["setpriv", "--inh-caps=-all", "--bounding-set=-all"]
+        words += [mounting.BINARY, "--cat", "summary.txt", folder]
+        for name in ("deep/b.gguf", "mmproj.gguf"):
+            result = subprocess.run(words, capture_output=True, check=False)
+            self.assertEqual(EX_OK, result.returncode, result.stderr)
+            os.remove(os.path.join(folder, name))
+        result = subprocess.run(words, capture_output=True, check=False)
+        self.assertNotEqual(EX_OK, result.returncode)
+        self.assertIn(b"folder: closed: the folder cannot be listed: Permission denied", result.stderr)
+
     def test_folders(self):
         """The only model in a folder is meant; other folders are named, with the remedy."""
         folder = self.path("folder")
