@@ -41,6 +41,7 @@ struct gguf_composition {
     bool is_changed; /* a key or an item differs from the base */
     int result;      /* 0 or a negative errno */
     struct gguf_report *report;
+    const char *twins_remedy;          /* said of a name that two tensors would have */
     const struct gguf_model **origins; /* in the order of their files in the new model */
     size_t n_origins, origins_room;
 };

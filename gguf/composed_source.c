@@ -131,7 +131,8 @@ void gguf_compose_begin(struct gguf_composition *made, const struct gguf_model *
 {
     struct gguf_model *model = calloc(1, sizeof *model);
 
-    *made = (struct gguf_composition){.base = base, .model = model, .report = report};
+    *made = (struct gguf_composition){
+        .base = base, .model = model, .report = report, .twins_remedy = ""};
     if (model) {
         *model = (struct gguf_model){.format = base->format,
                                      .big_endian = base->big_endian,
@@ -344,7 +345,7 @@ int gguf_compose_end(struct gguf_composition *made, struct gguf_model **model)
     else
         free(composed);
     if (result == 0)
-        result = gguf_validate_names(made->model, true, report);
+        result = gguf_validate_names(made->model, made->twins_remedy, report);
     if (result == 0) {
         *model = made->model;
         made->model = NULL;

@@ -150,6 +150,8 @@ static void do_steps(struct gguf_work *work, const struct gguf_surgery *surgery)
     for (struct gguf_other *other = surgery->others; other; other = other->next)
         parse_other(work, other);
     for (unsigned kind = 0; kind < N_KINDS; kind++) {
+        if (kinds[kind].work == gguf_do_rename)
+            gguf_warn_of_names(&work->made);
         for (size_t i = 0; i < surgery->n_steps && work->made.result == 0; i++) {
             if (surgery->steps[i].kind != kind)
                 continue;
@@ -169,6 +171,7 @@ int gguf_surgery_apply(const struct gguf_surgery *surgery, struct gguf_model **m
     if (surgery->n_steps == 0)
         return 0;
     gguf_compose_begin(&work.made, *model, report);
+    work.made.twins_remedy = "; --rename gives one another, --drop leaves one out";
     gguf_append_items(&work.made, *model);
     do_steps(&work, surgery);
     if (work.made.result == 0)

@@ -120,16 +120,17 @@ static void warn_of_gaps(const struct gguf_composition *made, const struct block
     }
 }
 
-/*
- * Warn if a block has not the names of a block of the base, unless all blocks have others. Layers
- * at the end that predict further tokens are of their own kind.
- */
-static void warn_of_names(const struct gguf_composition *made, const struct block *blocks,
-                          uint32_t n_blocks)
+void gguf_warn_of_names(struct gguf_composition *made)
 {
     uint64_t sums[MAX_BLOCKS] = {0};
-    uint32_t first = 0, n_others = 0;
+    struct block *blocks = calloc(MAX_BLOCKS, sizeof *blocks);
+    uint32_t n_blocks = 0, first = 0, n_others = 0;
+    bool are_own = true;
 
+    if (!blocks)
+        made->result = -ENOMEM;
+    if (made->result == 0)
+        find_blocks(made, blocks, &n_blocks);
     for (uint64_t i = 0; i < made->base->n_tensors; i++) {
         struct gguf_string rest;
         const uint32_t block = gguf_block_of(gguf_name_of(&made->base->tensors[i]), &rest);
@@ -139,19 +140,23 @@ static void warn_of_names(const struct gguf_composition *made, const struct bloc
     }
     while (n_blocks > 0 && blocks[n_blocks - 1].has_nextn)
         n_blocks--;
-    for (uint32_t i = n_blocks; i-- > 0;) {
+    for (uint32_t i = n_blocks; made->result == 0 && i-- > 0;) {
         uint32_t same = 0;
 
         while (same < MAX_BLOCKS && sums[same] != blocks[i].names)
             same++;
-        first = same == MAX_BLOCKS ? i : first;
-        n_others += same == MAX_BLOCKS;
+        if (same < MAX_BLOCKS)
+            continue;
+        first = i;
+        n_others++;
+        are_own &= blocks[i].model == made->base;
     }
-    if (n_others > 0 && n_others < n_blocks)
+    if (n_others > 0 && (n_others < n_blocks || !are_own))
         gguf_warning(made->report, GGUF_RULE_COMPOSITION, GGUF_NO_PLACE,
                      "%" PRIu32 " of %" PRIu32 " blocks, the first is block %" PRIu32
                      ", have other tensors than every block of the base",
                      n_others, n_blocks, first);
+    free(blocks);
 }
 
 /* ---- values per block ---- */
@@ -362,8 +367,6 @@ void gguf_set_following_keys(struct gguf_composition *made, uint64_t n_experts)
         follow_blocks(made, blocks, n_blocks);
     if (made->result == 0)
         follow_nextn(made, blocks, n_blocks);
-    if (made->result == 0)
-        warn_of_names(made, blocks, n_blocks);
     if (made->result == 0 && n_experts > 0)
         follow_experts(made, n_experts);
     if (made->result == 0)

@@ -20,6 +20,12 @@ typedef void gguf_do_step(struct gguf_work *work, const struct gguf_step *step);
 gguf_do_step gguf_do_layers, gguf_do_experts, gguf_do_drop, gguf_do_add, gguf_do_rename,
     gguf_do_fuse, gguf_do_unfuse, gguf_do_small_first;
 
+/*
+ * Warn if a block has not the names of a block of the base, unless all blocks are the base's and
+ * have others. Layers at the end that predict further tokens are of their own kind.
+ */
+void gguf_warn_of_names(struct gguf_composition *made);
+
 /* Set the keys that follow from the tensors; n_experts: in each block, 0 if it is as in the base.
  */
 void gguf_set_following_keys(struct gguf_composition *made, uint64_t n_experts);

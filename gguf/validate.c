@@ -126,18 +126,17 @@ static int check_key_names(struct gguf_model *model, struct gguf_report *report)
     return 0;
 }
 
-static void report_twice(const struct gguf_model *model, bool is_composed,
+static void report_twice(const struct gguf_model *model, const char *remedy,
                          const struct gguf_tensor *first, const struct gguf_tensor *second,
                          struct gguf_report *report)
 {
     const char *path = model->files[first->file_index].source.path;
 
     report->path = gguf_path_to_report(model, second->file_index);
-    if (is_composed)
+    if (remedy)
         gguf_error(report, GGUF_RULE_COMPOSITION, -EEXIST,
                    gguf_at_tensor(second->name, GGUF_NO_OFFSET),
-                   "two tensors would have this name; --rename gives one another, --drop leaves "
-                   "one out");
+                   "two tensors would have this name%s", remedy);
     else if (first->file_index == second->file_index)
         gguf_error(report, GGUF_RULE_DUPLICATE_TENSOR, -EEXIST, gguf_tensor_place(second),
                    "duplicate name, first at byte %" PRIu64, first->info_offset);
@@ -158,7 +157,7 @@ static void check_gguf_name(const struct gguf_tensor *tensor, const struct gguf_
                    "its name in GGUF files, %s, belongs to another tensor", gguf_quote(name).text);
 }
 
-static int check_tensor_names(const struct gguf_model *model, bool is_composed,
+static int check_tensor_names(const struct gguf_model *model, const char *remedy,
                               struct gguf_report *report)
 {
     const struct gguf_tensor **order = gguf_tensors_by_name(model);
@@ -167,7 +166,7 @@ static int check_tensor_names(const struct gguf_model *model, bool is_composed,
         return gguf_system_error(report, -ENOMEM, GGUF_NO_PLACE);
     for (uint64_t i = 1; i < model->n_tensors; i++) {
         if (gguf_string_compare(order[i - 1]->name, order[i]->name) == 0)
-            report_twice(model, is_composed, order[i - 1], order[i], report);
+            report_twice(model, remedy, order[i - 1], order[i], report);
     }
     report->path = NULL;
     for (uint64_t i = 0; i < model->n_tensors; i++)
@@ -226,7 +225,7 @@ static void warn_of_rotation(const struct gguf_model *model, struct gguf_report 
     report->path = NULL;
 }
 
-int gguf_validate_names(struct gguf_model *model, bool is_composed, struct gguf_report *report)
+int gguf_validate_names(struct gguf_model *model, const char *remedy, struct gguf_report *report)
 {
     int result;
 
@@ -234,14 +233,14 @@ int gguf_validate_names(struct gguf_model *model, bool is_composed, struct gguf_
     result = check_key_names(model, report);
     report->path = NULL;
     if (result == 0)
-        result = check_tensor_names(model, is_composed, report);
+        result = check_tensor_names(model, remedy, report);
     return result < 0 || report->n_errors == 0 ? result : report->first_error.code;
 }
 
 int gguf_finish_model(struct gguf_model *model, const struct gguf_open_options *options,
                       struct gguf_report *report)
 {
-    int result = gguf_validate_names(model, false, report);
+    int result = gguf_validate_names(model, NULL, report);
 
     if (result != -ENOMEM)
         result = compute_sizes(model, options, report);

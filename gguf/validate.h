@@ -27,8 +27,8 @@ int gguf_validate_size(struct gguf_tensor *tensor, struct gguf_report *report);
 int gguf_finish_model(struct gguf_model *model, const struct gguf_open_options *options,
                       struct gguf_report *report);
 
-/* Check the names of keys and tensors as gguf_finish_model() does, here of a composition. */
-int gguf_validate_names(struct gguf_model *model, bool is_composed, struct gguf_report *report);
+/* Check names as gguf_finish_model() does. `remedy`: twins_remedy of a composition, else NULL. */
+int gguf_validate_names(struct gguf_model *model, const char *remedy, struct gguf_report *report);
 
 /*
  * Check that the data of all tensors, whose sizes must be known, lie inside their files and, unless

@@ -195,6 +195,16 @@ class TestLayers(SurgeryTestCase):
         self.assertIn("1 of 3 blocks, the first is block 2", said)
         _, said = self.edit("--drop", "blk.*.attn_k.bias")
         self.assertNotIn("other tensors", said)
+        os.rename(self.path("out.gguf"), self.path("all.gguf"))
+        _, said = self.edit("--layers", "a.gguf:0-2", model="all.gguf")
+        self.assertIn("3 of 3 blocks, the first is block 0", said)
+        # new names are meant, here in some blocks only
+        _, said = self.edit("--rename", "blk.1.attn_k.bias=blk.1.other")
+        self.assertNotIn("other tensors", said)
+        self.edit("--drop", "blk.0.*exp*")
+        os.rename(self.path("out.gguf"), self.path("mixed.gguf"))
+        _, said = self.edit("--fuse", "gate_up_exps", model="mixed.gguf")
+        self.assertNotIn("other tensors", said)
 
     def test_errors(self):
         self.make("a.gguf")
