@@ -3,8 +3,7 @@
  *
  *   u32 magic, u32 version (not for ggml)
  *   the hyperparameters of the family, 4 bytes each
- *   the vocabulary and the tensors: gguf/legacy/old_reading.h; in ggjt data of tensors are padded
- * to 32 bytes
+ *   the vocabulary and the tensors, in ggjt padded to 32 bytes: gguf/legacy/old_reading.h
  *
  * The family is not stored. The parser tries each and takes the first for which the numbers are
  * plausible, the last tensor ends with the file, and no tensor is missing.
@@ -324,7 +323,9 @@ int gguf_parse_ggml(struct gguf_model *model, const struct gguf_open_options *op
         gguf_cursor_begin(&model->files[0], (struct gguf_encoding){.length_bytes = 4}, report);
     int result;
 
-    assert(family || !options->family);
+    if (options->family && !family)
+        return gguf_error(report, GGUF_RULE_FAMILY, -EINVAL, GGUF_NO_PLACE, "family %s is unknown",
+                          gguf_quote(gguf_string_of(options->family)).text);
     reading.container = container_of(gguf_cursor_take(&cursor, 4), 4);
     assert(reading.container); /* the probe has matched the same bytes */
     result = read_version(&cursor, &reading);

@@ -275,6 +275,11 @@ Test(gguf_old, a_family_can_be_forced)
 
     cr_expect_lt(open_with(&bytes, &(struct gguf_open_options){.family = "bloom"}, &model, &report),
                  0);
+    report = (struct gguf_report){0};
+    cr_expect_eq(
+        open_with(&bytes, &(struct gguf_open_options){.family = "nothing"}, &model, &report),
+        -EINVAL);
+    cr_expect_str_eq(report.first_error.message, "family \"nothing\" is unknown");
     free(bytes.data);
 }
 
