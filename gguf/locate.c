@@ -16,8 +16,8 @@ struct member {
     struct gguf_string name;
     enum { STORED, COMPRESSED, ENCRYPTED } packing;
     uint64_t entry_offset; /* of its entry in the directory, for messages */
-    uint64_t offset;     /* of its data, if it is stored; of its local header before that is read */
-    uint64_t size_bytes; /* of its data as they are in the file */
+    uint64_t offset;       /* of its data, if stored; of its local header before that is read */
+    uint64_t size_bytes;   /* of its data as they are in the file */
 };
 
 /* Models that were found in an archive. */

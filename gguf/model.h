@@ -107,10 +107,9 @@ enum gguf_file_part { GGUF_WHOLE_FILE_PART, GGUF_TEXT_PART, GGUF_PROJECTOR_PART 
 
 /* Properties of a file that the user states because the file does not. All zero: none. */
 struct gguf_open_options {
-    const char
-        *family;  /* of an old ggml file, see gguf/legacy/families.h; NULL: the one that fits */
-    int era;      /* 1 + the era of the blocks of an rwkv.cpp file of version 100; 0: unknown */
-    bool partial; /* the file is still being written: its data may be missing */
+    const char *family; /* of old ggml files, see gguf/legacy/families.h; NULL: what fits */
+    int era;            /* 1 + the era of blocks of an rwkv.cpp file of version 100; 0: unknown */
+    bool partial;       /* the file is still being written: its data may be missing */
     enum gguf_file_part part;               /* the model is this part of the file */
     bool unmapped;                          /* read the file with pread() instead of mapping it */
     const struct gguf_store_access *opener; /* of files; NULL: system calls */

@@ -113,8 +113,7 @@ int gguf_old_keys_add(struct gguf_model *model, const struct gguf_old_reading *r
 /* ---- tensors: old_tensors.c ---- */
 
 /*
- * Instead of a tensor table, the rest of the file has for each
- * tensor
+ * Instead of a tensor table, the rest of the file has for each tensor
  *
  *   u32 n_dims, u32 length of the name, u32 type, u32 ne[n_dims], name, padding, data
  *
