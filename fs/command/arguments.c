@@ -137,10 +137,10 @@ static int assign_model_and_paths(struct fs_options *options, const char **argum
     other = arguments[n - 1 - first];
     /* If neither is a file, the error names the one that looks like a model, and not like a path.
      */
-    if (!is_file(arguments[first]) && !has_files(arguments[first]) &&
+    if (!is_file(arguments[first]) &&
         (is_file(other) ||
          (gguf_has_model_ending(other) && !gguf_has_model_ending(arguments[first]) &&
-          strcmp(other, "model.gguf") != 0)))
+          strcmp(other, "model.gguf") != 0 && !has_files(arguments[first]))))
         first = n - 1 - first;
     if (first == n - 1) {
         while (first > 0 && gguf_are_shards_of_one_model(arguments[first - 1], arguments[n - 1]))
@@ -207,6 +207,8 @@ int fs_arguments_assign(struct fs_options *options)
         return assign_mount(options);
     case FS_INFO:
     case FS_CHECK:
+        if (options->line.n_words == 0 && options->no_list)
+            options->line.words[options->line.n_words++] = options->no_list;
         return assign_models(options);
     case FS_RENDER:
         result = assign_models(options);

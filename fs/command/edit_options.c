@@ -129,10 +129,12 @@ bool fs_is_list(const char *word)
 /* With --info, it has no value. */
 int fs_take_layers(void *target, const struct gguf_option_use *use)
 {
-    if (use->value)
-        return fs_take_edit(target, use);
-    ((struct fs_options *)target)->layers = true;
-    return 0;
+    struct fs_options *options = target;
+
+    options->layers |= !use->value;
+    if (use->value && !strchr(use->value, ':') && use->value[strspn(use->value, "0123456789,-")])
+        options->no_list = use->value;
+    return use->value ? fs_take_edit(target, use) : 0;
 }
 
 /* A number of files, a size, or "tensor". */

@@ -55,6 +55,7 @@ struct fs_options {
     const char *template; /* with FS_RENDER: the template's name; NULL: the default */
     bool tokens;          /* with FS_RENDER: print the parts of the prompt, with control tokens */
     bool layers;          /* with FS_INFO: print a line per layer */
+    const char *no_list;  /* after --layers, so that it may be the model; NULL: none */
     struct fs_cache_choice cache; /* with FS_INFO */
     bool dry_run;                 /* print what the tree would have instead */
     bool force;                   /* with FS_EXTRACT: replace files that differ */

@@ -2,6 +2,7 @@
 
 #include "fs/mount/inodes.h"
 #include "fs/mount/reply_buffer.h"
+#include "fs/mount/session_io.h"
 #include "gguf/support/source_location.h"
 
 #include <errno.h>
@@ -61,37 +62,28 @@ static void hold(struct fs_server *server, struct fs_shown *shown)
         fs_model_set_hold(server->set, shown->tree);
 }
 
-/* Open the image, which is open already, once more, so that it outlives its reader. */
-static void hold_image(const struct pending *pending)
-{
-    struct fs_shown *shown = shown_of(pending->image);
-    const struct fs_image *same;
-
-    hold(pending->server, shown);
-    fs_tree_open(shown->tree, pending->node, NULL, &same);
-}
-
-/*
- * libfuse calls this, in any of its threads; in the thread that answers, if the reader was
- * interrupted before begin().
- */
+/* libfuse calls this; in the thread that answers, if the reader was interrupted before begin(). */
 static void on_interrupt(fuse_req_t request, void *argument)
 {
     struct pending *pending = argument;
     struct timespec due;
     int result = 0;
 
+    if (pthread_equal(pending->thread, pthread_self())) {
+        fs_session_repeat_interrupt(pending->server->session); /* to a thread that can wait */
+        return;
+    }
     clock_gettime(CLOCK_MONOTONIC, &due);
     due.tv_sec += INTERRUPTED_SECONDS;
     pthread_mutex_lock(&lock);
     pending->state = pending->state == RUNNING ? INTERRUPTED : pending->state;
-    if (pthread_equal(pending->thread, pthread_self()))
-        result = EINTR; /* do not wait for this thread itself */
     while (pending->state == INTERRUPTED && result == 0)
         result = pthread_cond_clockwait(&ended, &lock, CLOCK_MONOTONIC, &due);
     if (pending->state == INTERRUPTED && result == ETIMEDOUT) {
-        if (pending->image)
-            hold_image(pending);
+        if (pending->image) { /* it outlives its reader */
+            hold(pending->server, shown_of(pending->image));
+            fs_open_images_hold(&shown_of(pending->image)->tree->images, pending->image);
+        }
         pending->state = REPLIED_EINTR;
         fuse_reply_err(request, EINTR);
     }
@@ -181,18 +173,20 @@ void fs_on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *inf
     const struct fs_image *image;
     struct fs_shown *shown;
     bool is_open, is_awaited, are_new;
-    int result = fs_enter(server, inode, &shown);
+    int result;
 
-    if (result == 0 && ((info->flags & O_ACCMODE) != O_RDONLY || (info->flags & O_TRUNC))) {
-        fs_leave(server, shown);
-        result = -EROFS;
+    if ((info->flags & O_ACCMODE) != O_RDONLY || (info->flags & O_TRUNC)) {
+        fuse_reply_err(request, EROFS);
+        return;
     }
+    begin(&pending);
+    result = fs_enter(server, inode, &shown);
     if (result < 0) {
-        fuse_reply_err(request, -result);
+        if (end(&pending))
+            fuse_reply_err(request, -result);
         return;
     }
     pending.node = fs_node_of_inode(shown, inode);
-    begin(&pending);
     result = fs_tree_open(shown->tree, pending.node,
                           &(struct fs_interrupt){is_given_up, &pending, NULL}, &image);
     is_open = result == 0;
@@ -237,17 +231,20 @@ void fs_on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
 {
     struct pending pending = pending_of(request, inode, info);
     struct fs_shown *shown = shown_of(pending.image);
-    char *data = fs_reply_buffer(size);
     ssize_t done = -ENOMEM;
     bool are_new;
+    char *data;
 
     begin(&pending);
+    data = fs_reply_buffer_take(size, pending.server->options->kept_threads + 1);
     if (data)
         done =
             fs_image_read_interruptible(pending.image, (uint64_t)offset, size,
                                         &(struct fs_interrupt){is_given_up, &pending, NULL}, data);
-    if (!end(&pending))
+    if (!end(&pending)) {
+        fs_reply_buffer_give(data);
         return;
+    }
     are_new = note_changes(pending.server, shown);
     if (done < 0) {
         fail(&pending, shown, (int)done);
@@ -256,6 +253,7 @@ void fs_on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset,
                                   memory_order_relaxed);
         fuse_reply_buf(request, data, (size_t)done);
     }
+    fs_reply_buffer_give(data);
     report_changes(pending.server, shown, are_new);
 }
 

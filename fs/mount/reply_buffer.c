@@ -1,48 +1,45 @@
 #include "fs/mount/reply_buffer.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
 /* From this size on, huge pages pay off: the kernel looks up each page of a reply. */
 #define LARGE_BYTES ((size_t)64 << 10)
+#define MOST_KEPT   16
 
-/*
- * The value of the key is a thread's buffer, and `room` is its size. It is kept, because mapping
- * memory for every read takes time.
- */
-static pthread_key_t buffer_key;
-static pthread_once_t buffer_once = PTHREAD_ONCE_INIT;
-static _Thread_local size_t room;
+/* Kept, because mapping memory for every read takes time. */
+static struct {
+    atomic_bool is_taken;
+    _Atomic(char *) data; /* a huge page; NULL: not allocated yet */
+} kept[MOST_KEPT];
 
-static void make_buffer_key(void)
+char *fs_reply_buffer_take(size_t size, unsigned n_kept)
 {
-    if (pthread_key_create(&buffer_key, free) != 0)
-        abort(); /* the first of 1024 keys of the process */
+    const bool is_large = size >= LARGE_BYTES && size <= HUGE_PAGE_BYTES;
+
+    for (unsigned i = 0; is_large && i < n_kept && i < MOST_KEPT; i++) {
+        if (atomic_exchange(&kept[i].is_taken, true))
+            continue;
+        if (!kept[i].data) {
+            kept[i].data = aligned_alloc(HUGE_PAGE_BYTES, HUGE_PAGE_BYTES);
+            madvise(kept[i].data, HUGE_PAGE_BYTES, MADV_HUGEPAGE); /* or pages are small */
+        }
+        kept[i].is_taken = kept[i].data != NULL;
+        return kept[i].data;
+    }
+    return malloc(size);
 }
 
-char *fs_reply_buffer(size_t size)
+void fs_reply_buffer_give(char *data)
 {
-    char *data;
-
-    pthread_once(&buffer_once, make_buffer_key);
-    data = pthread_getspecific(buffer_key);
-    if (size <= room)
-        return data;
+    for (unsigned i = 0; data && i < MOST_KEPT; i++) {
+        if (kept[i].data == data) {
+            kept[i].is_taken = false;
+            return;
+        }
+    }
     free(data);
-    if (size >= LARGE_BYTES) {
-        size = (size + HUGE_PAGE_BYTES - 1) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
-        data = aligned_alloc(HUGE_PAGE_BYTES, size);
-        if (data)
-            madvise(data, size, MADV_HUGEPAGE); /* if it fails, pages are small */
-    } else {
-        data = malloc(size);
-    }
-    if (pthread_setspecific(buffer_key, data) != 0) { /* only with the thread's first buffer */
-        free(data);
-        data = NULL;
-    }
-    room = data ? size : 0;
-    return data;
 }

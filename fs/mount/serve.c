@@ -8,7 +8,7 @@
 #include "fs/tree/identity.h"
 
 #include <errno.h>
-#include <limits.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,10 +210,11 @@ static int loop(struct fuse_session *session, const struct fs_mount_options *opt
     if (!config)
         return -ENOMEM;
     /*
-     * No limit: a request that computes for minutes, or that waits for a disk, keeps no other
-     * request waiting. One more thread takes requests while the others answer.
+     * A request that computes for minutes, or that waits for a disk, keeps no other request
+     * waiting. One more thread takes requests while the others answer.
      */
-    fuse_loop_cfg_set_max_threads(config, INT_MAX);
+    fuse_loop_cfg_set_max_threads(config, 256);
+    mallopt(M_MMAP_THRESHOLD, 128 << 10); /* buffers of threads that end go back to the system */
     fuse_loop_cfg_set_idle_threads(config, options->kept_threads + 1);
     result = fuse_session_loop_mt(session, config);
     fuse_loop_cfg_destroy(config);

@@ -22,6 +22,7 @@
 #define END_SECONDS 5
 
 static atomic_bool is_init_answered;
+static _Thread_local uint64_t last_request;
 
 /* Add flags that libfuse omits to the answer to INIT, the first request. */
 static void complete_init(const struct iovec *parts, int n_parts)
@@ -76,8 +77,10 @@ static ssize_t read_request(int descriptor, void *request, size_t room, void *us
     const struct fuse_in_header *header = request;
     const ssize_t n_bytes = read(descriptor, request, room);
 
-    if (n_bytes >= (ssize_t)sizeof *header)
+    if (n_bytes >= (ssize_t)sizeof *header) {
         fs_activity_note(server->activity, header->opcode);
+        last_request = header->unique;
+    }
     /* ECONNABORTED: unmounted while this thread was taking a request. libfuse knows only ENODEV as
      * the end. */
     if (n_bytes < 0 && (errno == ENODEV || errno == ECONNABORTED)) {
@@ -92,6 +95,15 @@ int fs_session_serve(struct fuse_session *session, int fuse_descriptor)
     static const struct fuse_custom_io io = {.writev = write_reply, .read = read_request};
 
     return fuse_session_custom_io(session, &io, fuse_descriptor);
+}
+
+/* As "Interrupting filesystem operations" in the kernel's documentation of FUSE says. */
+int fs_session_repeat_interrupt(struct fuse_session *session)
+{
+    /* The interrupt of a request has this number since Linux 5.0. */
+    const struct fuse_out_header answer = {sizeof answer, -EAGAIN, last_request | 1};
+
+    return write(fuse_session_fd(session), &answer, sizeof answer) < 0 ? -errno : 0;
 }
 
 int fs_session_answer_init(struct fuse_session *session)

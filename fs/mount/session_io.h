@@ -15,6 +15,9 @@ struct fuse_session;
  */
 int fs_session_serve(struct fuse_session *session, int fuse_descriptor);
 
+/* Have the kernel repeat the interrupt of the request that this thread has taken last. */
+int fs_session_repeat_interrupt(struct fuse_session *session);
+
 /*
  * Answer the kernel's first request, which is there as soon as the file system is mounted. Returns
  * 0, also if it has been unmounted already, or a negative errno.

@@ -99,6 +99,13 @@ int fs_open_images_get(struct fs_open_images *images, fs_node_index node, fs_ima
     return result;
 }
 
+void fs_open_images_hold(struct fs_open_images *images, const struct fs_image *image)
+{
+    pthread_mutex_lock(&images->lock);
+    ((struct fs_open_image *)(uintptr_t)image)->n_users++;
+    pthread_mutex_unlock(&images->lock);
+}
+
 void fs_open_images_put(struct fs_open_images *images, const struct fs_image *image)
 {
     struct fs_open_image *entry = (struct fs_open_image *)(uintptr_t)image, *unused;

@@ -34,4 +34,6 @@ int fs_open_images_get(struct fs_open_images *images, fs_node_index node, fs_ima
                        void *user, const struct fs_interrupt *interrupt,
                        const struct fs_image **image);
 
+/* Get an image, which is open already, once more. */
+void fs_open_images_hold(struct fs_open_images *images, const struct fs_image *image);
 void fs_open_images_put(struct fs_open_images *images, const struct fs_image *image);

@@ -130,7 +130,7 @@ class TestUsage(CommandTestCase):
 
     def test_a_name_without_its_ending(self):
         name = self.model.removesuffix(".gguf")
-        for words in ((name, self.mountpoint), ("--info", name)):
+        for words in ((name, self.mountpoint), ("--info", name), ("--info", "--layers", name), ("--layers", name, "--info")):
             self.assert_refused(EX_NOINPUT, words, f"{name}: no such file; did you mean {self.model}?")
 
     def test_a_comma_that_cuts_a_value(self):
@@ -328,6 +328,9 @@ class TestModel(CommandTestCase):
         self.assert_refused(EX_NOINPUT, ["--cat", "model.gguf", os.path.join(folder, "e")], "has 50 models")
         self.assert_refused(EX_NOINPUT, ["--cat", "model.gguf", os.path.join(folder, "a")], "a.gguf?")
         self.assert_status(EX_OK, self.run_ggufs("--cat", "summary.txt", os.path.join(folder, "e", "d07.gguf")))
+        os.rename(os.path.join(folder, "e"), os.path.join(folder, "tensors"))  # a PATH is a folder here, too
+        result = self.run_ggufs("--cat", self.model, "tensors", cwd=folder)
+        self.assertIn(f"{self.model}: tensors is a directory; to list it", result.err)
         for names, word in ((("blobs/", "snapshots/", "refs/"), "Hugging Face"),
                             (("models--a--b/", "version.txt"), "hf:ORG/NAME:TAG"),
                             (("blobs/", "manifests/"), "ollama:NAME:TAG"),

@@ -1,57 +1,67 @@
-/* fs/mount/reply_buffer: one buffer per thread, kept between calls, that grows. */
+/* fs/mount/reply_buffer: a few large buffers are kept and shared, all others are freed. */
 #include "fs/mount/reply_buffer.h"
 
 #include <criterion/criterion.h>
 
-#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 
-Test(fs_reply_buffer, is_kept_while_it_is_large_enough)
+#define HUGE_PAGE_BYTES (2u << 20)
+
+Test(fs_reply_buffer, large_buffers_are_kept)
 {
-    char *small = fs_reply_buffer(1000), *large;
+    char *first = fs_reply_buffer_take(100000, 2), *second = fs_reply_buffer_take(65536, 2);
+
+    cr_assert_not_null(first);
+    cr_assert_not_null(second);
+    cr_expect_neq(first, second);
+    cr_expect_eq((uintptr_t)first % HUGE_PAGE_BYTES, 0);
+    memset(first, 1, HUGE_PAGE_BYTES);
+    memset(second, 2, HUGE_PAGE_BYTES);
+    fs_reply_buffer_give(second);
+    cr_expect_eq(fs_reply_buffer_take(HUGE_PAGE_BYTES, 2), second);
+    fs_reply_buffer_give(first);
+    cr_expect_eq(fs_reply_buffer_take(70000, 2), first);
+    fs_reply_buffer_give(first);
+    fs_reply_buffer_give(second);
+}
+
+/* While all buffers that may be kept are in use, others have the size of the read. */
+Test(fs_reply_buffer, no_more_are_kept)
+{
+    char *only = fs_reply_buffer_take(100000, 1), *other = fs_reply_buffer_take(100000, 1);
+
+    cr_assert_not_null(only);
+    cr_assert_not_null(other);
+    cr_expect_neq((uintptr_t)other % HUGE_PAGE_BYTES, 0);
+    memset(other, 1, 100000);
+    fs_reply_buffer_give(other);
+    fs_reply_buffer_give(only);
+    cr_expect_eq(fs_reply_buffer_take(100000, 1), only);
+}
+
+Test(fs_reply_buffer, other_sizes)
+{
+    char *small = fs_reply_buffer_take(1000, 11),
+         *larger = fs_reply_buffer_take(HUGE_PAGE_BYTES + 1, 11);
 
     cr_assert_not_null(small);
+    cr_assert_not_null(larger);
     memset(small, 1, 1000);
-    cr_expect_eq(fs_reply_buffer(1000), small);
-    cr_expect_eq(fs_reply_buffer(1), small);
-    large = fs_reply_buffer(100000); /* from 64 KiB on, whole huge pages */
-    cr_assert_not_null(large);
-    cr_expect_eq((uintptr_t)large % (2u << 20), 0);
-    memset(large, 1, 2u << 20);
-    cr_expect_eq(fs_reply_buffer(2u << 20), large);
-    large = fs_reply_buffer((2u << 20) + 1);
-    cr_assert_not_null(large);
-    memset(large, 1, 4u << 20);
-}
-
-static void *get_buffer(void *argument)
-{
-    (void)argument;
-    return fs_reply_buffer(1000);
-}
-
-Test(fs_reply_buffer, each_thread_has_its_own)
-{
-    char *ours = fs_reply_buffer(1000);
-    pthread_t thread;
-    void *theirs;
-
-    cr_assert_eq(pthread_create(&thread, NULL, get_buffer, NULL), 0);
-    cr_assert_eq(pthread_join(thread, &theirs), 0);
-    cr_expect_not_null(theirs);
-    cr_expect_neq(theirs, ours);
+    memset(larger, 1, HUGE_PAGE_BYTES + 1);
+    fs_reply_buffer_give(small);
+    fs_reply_buffer_give(larger);
 }
 
 #ifndef __SANITIZE_ADDRESS__ /* its malloc() aborts for this size */
 Test(fs_reply_buffer, too_large)
 {
-    char *again;
+    char *kept;
 
-    cr_assert_not_null(fs_reply_buffer(1000));
-    cr_expect_null(fs_reply_buffer((size_t)1 << 60));
-    again = fs_reply_buffer(1000); /* the thread has lost its buffer, and gets another */
-    cr_assert_not_null(again);
-    memset(again, 1, 1000);
+    cr_expect_null(fs_reply_buffer_take((size_t)1 << 60, 11));
+    fs_reply_buffer_give(NULL);
+    kept = fs_reply_buffer_take(100000, 11);
+    fs_reply_buffer_give(NULL);
+    cr_expect_neq(fs_reply_buffer_take(100000, 11), kept);
 }
 #endif
