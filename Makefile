@@ -30,7 +30,7 @@ PKG_LIBS   = $(eval PKG_LIBS := $(call static,$(if $(STATIC),-lfuse3 -lcjson -ls
 
 OBJCOPY  ?= objcopy
 CFLAGS   ?= $(if $(SAN),-O1,-O2) -g
-WARNINGS := -Wall -Wextra -Wshadow -Wconversion
+WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wno-unused-parameter
 HARDEN   := $(if $(SAN),,-D_FORTIFY_SOURCE=2 -fstack-protector-strong)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -DGGUFS_VERSION='"$(VERSION)"' -I. $(PKG_CFLAGS) $(WARNINGS) \

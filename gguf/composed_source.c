@@ -85,7 +85,6 @@ static int get_composed_status(const struct gguf_source *source, struct gguf_fil
 /* No file has these bytes as they are. */
 static struct gguf_pieces find_no_pieces(const struct gguf_source *source, uint64_t offset)
 {
-    (void)source;
     return (struct gguf_pieces){.offset = offset, .n_files = 1};
 }
 

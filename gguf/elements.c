@@ -98,14 +98,12 @@ static size_t count_blocks(const struct gguf_elements *of, size_t n_elements)
 static void copy(const struct gguf_elements *of, struct dequant_row row, const uint8_t *blocks,
                  void *out, size_t n_elements)
 {
-    (void)row;
     memcpy(out, blocks, count_blocks(of, n_elements) * of->tensor->type->block_bytes);
 }
 
 static void swap(const struct gguf_elements *of, struct dequant_row row, const uint8_t *blocks,
                  void *out, size_t n_elements)
 {
-    (void)row;
     dequant_swap_blocks(of->tensor->type, blocks, out, count_blocks(of, n_elements));
 }
 
@@ -136,7 +134,6 @@ static void encode(const struct gguf_elements *of, struct dequant_row row, const
 static void encode_stored(const struct gguf_elements *of, struct dequant_row row,
                           const uint8_t *blocks, void *out, size_t n_elements)
 {
-    (void)row;
     dequant_encode(of->type, blocks, out, n_elements);
 }
 

@@ -231,7 +231,6 @@ int gguf_parse_gguf(struct gguf_model *model, const struct gguf_open_options *op
     struct header header;
     int result;
 
-    (void)options;
     result = parse_header(&cursor, &model->before, &header);
     if (result < 0)
         return result;

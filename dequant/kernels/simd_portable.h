@@ -29,7 +29,6 @@ INLINE simd_bytes simd_at_least(simd_bytes v, int least)
 
 INLINE simd_bytes simd_look_up_long(const int8_t *table, size_t n, simd_bytes indices)
 {
-    (void)n;
     for (size_t i = 0; i < sizeof indices; i++)
         indices[i] = (uint8_t)table[indices[i]];
     return indices;

@@ -14,7 +14,6 @@ static inline void tq3_0_block(const struct dequant_tq3_0 *restrict block, struc
     static const uint32_t minus = 0xb1a6d4b2; /* bit i: the sign of element i */
     const float d = dequant_f16_to_f32(block->d);
 
-    (void)row;
     for (size_t i = 0; i < DEQUANT_BLOCK; i++)
         out[i] = d * centroids[(block->qs[i / 4] >> (i % 4 * 2)) & 3];
     for (size_t step = 1; step < DEQUANT_BLOCK; step *= 2) {

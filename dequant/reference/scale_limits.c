@@ -32,7 +32,6 @@ bool dequant_iq1_m_at_limit(const struct dequant_type *type, const void *block)
     const struct dequant_iq1_m *it = block;
     unsigned d = 0;
 
-    (void)type;
     for (unsigned w = 0; w < 4; w++)
         d |= (unsigned)(it->scales[w][1] >> 4) << (4 * w);
     return is_f16_at_limit((uint16_t)d);
@@ -44,7 +43,6 @@ bool dequant_mxfp4_at_limit(const struct dequant_type *type, const void *block)
     static const uint8_t zeros[DEQUANT_BLOCK / 2];
     const struct dequant_mxfp4 *it = block;
 
-    (void)type;
     return it->e >= 254 || (it->e == 0 && memcmp(it->qs, zeros, sizeof zeros) != 0);
 }
 
@@ -54,7 +52,6 @@ bool dequant_nvfp4_at_limit(const struct dequant_type *type, const void *block)
     const struct dequant_nvfp4 *it = block;
     bool is_at_limit = false;
 
-    (void)type;
     for (size_t s = 0; s < DEQUANT_NVFP4_BLOCK / 16; s++) {
         const unsigned bits = it->scales[s] & 0x7f;
 
@@ -71,7 +68,6 @@ bool dequant_mxfp4_has_nan_scale(const void *block, uint32_t index)
 {
     const struct dequant_mxfp4 *mxfp4 = block;
 
-    (void)index;
     return mxfp4->e == 255;
 }
 
@@ -87,7 +83,6 @@ bool dequant_nvfp4_has_nan_scale(const void *block, uint32_t index)
     const struct dequant_nvfp4 *nvfp4 = block;
     bool is_nan = false;
 
-    (void)index;
     for (size_t s = 0; s < DEQUANT_NVFP4_BLOCK / 16; s++)
         is_nan |= (nvfp4->scales[s] & 0x7f) == 0x7f;
     return is_nan;

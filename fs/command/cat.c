@@ -84,7 +84,6 @@ static int write_to_stdout(void *user, uint64_t offset, const char *bytes, size_
 
 static bool is_never_interrupted(void *user)
 {
-    (void)user;
     return false;
 }
 

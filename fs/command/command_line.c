@@ -112,7 +112,6 @@ static int take_subdir(void *target, const struct gguf_option_use *use)
 /* mount(8) passes rw unless it is given ro, and also reports a write-protected disk this way. */
 static int take_rw(void *target, const struct gguf_option_use *use)
 {
-    (void)target;
     fs_print_error("warning: option %s: the tree cannot be written to; mounted read-only",
                    use->shown);
     return 0;
@@ -120,7 +119,6 @@ static int take_rw(void *target, const struct gguf_option_use *use)
 
 static int take_remount(void *target, const struct gguf_option_use *use)
 {
-    (void)target;
     fs_print_error(
         "option %s: ggufs cannot change an existing mount, whose tree is fixed; unmount it with "
         "\"fusermount3 -u MOUNTPOINT\" and mount it again; root can change flags of the kernel: "
@@ -131,7 +129,6 @@ static int take_remount(void *target, const struct gguf_option_use *use)
 
 static int refuse_unmount(void *target, const struct gguf_option_use *use)
 {
-    (void)target;
     fs_print_error("unknown option %s; to unmount: fusermount3 -u MOUNTPOINT", use->shown);
     return -EINVAL;
 }

@@ -70,7 +70,6 @@ static void catch_signal(int number)
 
 static bool is_signal_caught(void *user)
 {
-    (void)user;
     return caught_signal != 0;
 }
 

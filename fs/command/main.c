@@ -19,14 +19,12 @@
 
 static int print_help(const struct fs_options *options)
 {
-    (void)options;
     gguf_options_print_help(&fs_command_line, stdout);
     return EX_OK;
 }
 
 static int print_version(const struct fs_options *options)
 {
-    (void)options;
     printf("ggufs %s\nlibfuse %s\n", GGUFS_VERSION, fuse_pkgversion());
     if (fflush(stdout) != 0)
         return gguf_fail_stdout("ggufs", -errno);

@@ -20,7 +20,6 @@ static bool has_text(const struct fs_tree *tree, const void *subject)
 {
     const struct fs_named_text *text = subject;
 
-    (void)tree;
     return text->text && !text->is_link;
 }
 
@@ -28,7 +27,6 @@ static bool has_link(const struct fs_tree *tree, const void *subject)
 {
     const struct fs_named_text *text = subject;
 
-    (void)tree;
     return text->text && text->is_link;
 }
 
@@ -43,7 +41,6 @@ static void write_text(const struct fs_tree *tree, const void *subject, struct f
 {
     const struct fs_named_text *text = subject;
 
-    (void)tree;
     fs_sink_write(sink, text->text, text->length);
 }
 

@@ -221,7 +221,6 @@ void fs_on_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *inf
 
 void fs_on_release(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
 {
-    (void)inode;
     close_image(fs_server_of(request), image_of(info));
     fuse_reply_err(request, 0);
 }

@@ -146,7 +146,6 @@ static void on_getattr(fuse_req_t request, fuse_ino_t inode, struct fuse_file_in
     double timeout = FS_FOREVER;
     int result;
 
-    (void)info;
     if (fs_set_getattr(request, inode))
         return;
     result = fs_enter(server, inode, &shown);
@@ -327,7 +326,6 @@ static void on_getxattr(fuse_req_t request, fuse_ino_t inode, const char *name, 
 
 static void on_listxattr(fuse_req_t request, fuse_ino_t inode, size_t room)
 {
-    (void)inode;
     if (room == 0)
         fuse_reply_xattr(request, 0);
     else
@@ -340,7 +338,6 @@ static void on_statfs(fuse_req_t request, fuse_ino_t inode)
     struct statvfs status = {.f_bsize = 4096, .f_frsize = 4096, .f_namemax = 255};
     size_t n_models = 0, n_open;
 
-    (void)inode;
     if (server->set) {
         fs_model_set_count(server->set, &n_models, &n_open);
         status.f_files = n_models;

@@ -40,7 +40,6 @@ static void complete_init(const struct iovec *parts, int n_parts)
 
 static ssize_t write_reply(int descriptor, struct iovec *parts, int n_parts, void *user)
 {
-    (void)user;
     if (!atomic_load_explicit(&is_init_answered, memory_order_relaxed)) {
         complete_init(parts, n_parts);
         atomic_store_explicit(&is_init_answered, true, memory_order_relaxed);
@@ -52,7 +51,6 @@ static ssize_t write_reply(int descriptor, struct iovec *parts, int n_parts, voi
 
 static void *end_process(void *argument)
 {
-    (void)argument;
     sleep(END_SECONDS);
     _exit(EX_OK);
 }

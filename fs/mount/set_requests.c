@@ -159,7 +159,6 @@ void fs_set_on_releasedir(fuse_req_t request, fuse_ino_t inode, struct fuse_file
 {
     struct listing *listing = (struct listing *)(uintptr_t)info->fh;
 
-    (void)inode;
     if (listing)
         free(listing->ids);
     free(listing);

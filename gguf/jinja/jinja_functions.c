@@ -177,13 +177,11 @@ static struct value int_(struct run *r, const struct value *a)
 /* Test for a type: the variant has a bit for each that holds. */
 static struct value is_type(struct run *r, const struct value *a)
 {
-    (void)r;
     return jinja_bool(a[JINJA_VARIANT].integer >> a[0].type & 1);
 }
 
 static struct value is_truth(struct run *r, const struct value *a)
 {
-    (void)r;
     return jinja_bool(a[0].type == JINJA_BOOL && a[0].integer == a[JINJA_VARIANT].integer);
 }
 

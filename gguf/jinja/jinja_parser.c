@@ -145,7 +145,6 @@ static void parse_macro(struct parser *p, struct node *node)
 
 static void parse_jump(struct parser *p, struct node *node)
 {
-    (void)node;
     if (p->n_loops == 0)
         jinja_fail(p->r, "break and continue need a loop around them");
 }

@@ -193,7 +193,6 @@ static struct value indent(struct run *r, const struct value *a)
 
 static struct value string(struct run *r, const struct value *a)
 {
-    (void)r;
     return a[0];
 }
 

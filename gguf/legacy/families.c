@@ -255,7 +255,6 @@ static void write_name(char name[GGUF_RULE_NAME_BYTES], const char *prefix, size
                                         : "");
 
     assert(n < GGUF_RULE_NAME_BYTES);
-    (void)n;
 }
 
 size_t gguf_name_rules_read(const char *text, struct gguf_name_rule rules[GGUF_MAX_NAME_RULES])

@@ -154,7 +154,6 @@ static int compare(void *user, const char *listed, size_t length, bool is_requir
     const struct search *search = user;
     const struct gguf_string other = {listed, length};
 
-    (void)is_required;
     return gguf_string_compare(search->name, other) == 0 ||
            (gguf_string_compare(search->base, other) == 0 && !has_suffix(other));
 }
@@ -186,7 +185,6 @@ static int find_sign(void *user, const char *data, size_t length, bool is_requir
     const struct part_search *search = user;
     const struct gguf_string name = {data, length};
 
-    (void)is_required;
     if (!has_tensor(search->place, name))
         return 0;
     for (size_t i = 0; i < GGUF_N_PARTS; i++)

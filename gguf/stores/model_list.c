@@ -115,7 +115,6 @@ static int open_directly(void *argument, const char *path)
 {
     const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
-    (void)argument;
     return descriptor < 0 ? -errno : gguf_keep_regular(descriptor);
 }
 
@@ -123,7 +122,6 @@ static int get_status_directly(void *argument, const char *path, struct gguf_fil
 {
     const int descriptor = open(path, O_PATH | O_CLOEXEC);
 
-    (void)argument;
     return descriptor < 0 ? -errno : gguf_take_status(descriptor, status);
 }
 
@@ -131,7 +129,6 @@ static int list_directly(void *argument, const char *path, struct gguf_folder *f
 {
     const int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    (void)argument;
     return descriptor < 0 ? -errno
                           : gguf_folder_read(descriptor, &gguf_direct_access, path, folder);
 }

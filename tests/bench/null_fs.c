@@ -27,7 +27,6 @@ static void on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t off
     const struct fs_server *server = fuse_req_userdata(request);
     uint64_t left_bytes;
 
-    (void)info;
     if (fs_tree_size(server->shown.tree, (fs_node_index)(inode - FUSE_ROOT_ID), NULL, &left_bytes) <
             0 ||
         size > NOISE_BYTES) {

@@ -75,9 +75,6 @@ static void remove_root(void)
 
 static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place)
 {
-    (void)status;
-    (void)kind;
-    (void)place;
     return remove(path);
 }
 

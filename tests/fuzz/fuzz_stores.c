@@ -49,7 +49,6 @@ static int list_folder(void *argument, const char *path, struct gguf_folder *fol
         {.name = "x-Q4_0.gguf"}};
     size_t depth = 0;
 
-    (void)argument;
     for (const char *c = path; *c != '\0'; c++)
         depth += *c == '/';
     *folder = (struct gguf_folder){.entries = malloc(sizeof all)};
@@ -64,9 +63,6 @@ static int list_folder(void *argument, const char *path, struct gguf_folder *fol
 
 static int get_status(void *argument, const char *path, struct gguf_file_status *status)
 {
-    (void)argument;
-    (void)path;
-    (void)status;
     return -ENOENT;
 }
 

@@ -152,7 +152,6 @@ static void check_finding(void *user, const struct gguf_finding *finding)
 {
     size_t length = strnlen(finding->message, sizeof finding->message);
 
-    (void)user;
     FUZZ_CHECK(length > 0 && length < sizeof finding->message, "the message has %zu bytes", length);
     for (size_t i = 0, n; i < length; i += n) {
         n = gguf_printable_length(finding->message + i, length - i);

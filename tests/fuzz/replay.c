@@ -30,7 +30,6 @@ static void print_input(void)
 
 static void on_abort(int signal_number)
 {
-    (void)signal_number;
     print_input();
 }
 

@@ -77,13 +77,11 @@ static struct model_bytes swap_version(struct gguf_writer *w)
 
 static struct model_bytes only_version_little_endian(uint64_t argument)
 {
-    (void)argument;
     return swap_version(gguf_writer_open(3, true));
 }
 
 static struct model_bytes only_version_big_endian(uint64_t argument)
 {
-    (void)argument;
     return swap_version(hostile_open());
 }
 

@@ -179,7 +179,6 @@ static struct model_bytes alignment_of_string(uint64_t value)
 {
     struct gguf_writer *w = hostile_open();
 
-    (void)value;
     gguf_writer_add_string(w, "general.alignment", "32");
     return hostile_finish(w);
 }
@@ -188,7 +187,6 @@ static struct model_bytes key_twice(uint64_t argument)
 {
     struct gguf_writer *w = hostile_open();
 
-    (void)argument;
     gguf_writer_add_u32(w, "b", 1);
     gguf_writer_add_u32(w, "k", 1);
     gguf_writer_add_u32(w, "a", 1);

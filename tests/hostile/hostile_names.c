@@ -89,7 +89,6 @@ static struct model_bytes all_keys(uint64_t argument)
 {
     struct gguf_writer *w = hostile_open();
 
-    (void)argument;
     for (size_t i = 0; i < N_NAMES; i++)
         add_key(w, names[i].text, names[i].n_bytes);
     return hostile_finish(w);
@@ -99,7 +98,6 @@ static struct model_bytes all_tensors(uint64_t argument)
 {
     struct gguf_writer *w = hostile_open();
 
-    (void)argument;
     for (size_t i = 0; i < N_NAMES; i++)
         add_tensor(w, names[i].text, names[i].n_bytes);
     return hostile_finish(w);
@@ -146,7 +144,6 @@ static struct model_bytes key_again(uint64_t argument)
 {
     struct gguf_writer *w = hostile_open();
 
-    (void)argument;
     add_key(w, "k", 1);
     add_key(w, "l", 1);
     add_key(w, "k", 1);
@@ -163,7 +160,6 @@ static struct model_bytes keys_of_one_hash(uint64_t argument)
 {
     struct gguf_writer *w = hostile_open();
 
-    (void)argument;
     add_key(w, hash_of_0, 300);
     add_key(w, hash_of_0, 301);
     return hostile_finish(w);
@@ -173,7 +169,6 @@ static struct model_bytes tensors_of_one_hash(uint64_t argument)
 {
     struct gguf_writer *w = hostile_open();
 
-    (void)argument;
     add_tensor(w, hash_of_0, 300);
     add_tensor(w, hash_of_0, 301);
     return hostile_finish(w);

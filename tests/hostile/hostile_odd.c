@@ -74,7 +74,6 @@ static struct model_bytes reverse_order(uint64_t argument)
 {
     struct gguf_writer *w = hostile_open();
 
-    (void)argument;
     gguf_writer_add_tensor(w, "s", 1, 1, (uint64_t[]){32}, 24, NULL, 32);
     gguf_writer_override_offset(w, 32);
     gguf_writer_add_tensor(w, "t", 1, 1, (uint64_t[]){32}, 24, NULL, 32);
@@ -87,7 +86,6 @@ static struct model_bytes no_padding_at_the_end(uint64_t argument)
     struct gguf_writer *w = hostile_open();
     struct model_bytes bytes;
 
-    (void)argument;
     gguf_writer_add_tensor(w, "t", 1, 1, (uint64_t[]){3}, 24, "end", 3);
     bytes = hostile_finish(w);
     bytes.size_bytes -= 29;
@@ -133,13 +131,11 @@ static struct model_bytes string(const char *text, size_t n_bytes)
 
 static struct model_bytes string_of_no_utf8(uint64_t argument)
 {
-    (void)argument;
     return string(TEXT("\xff \xc3 \xe2\x82 \xed\xa0\x80 \xf4\x90\x80\x80 \xc0\xaf \xf0\x9f\x97"));
 }
 
 static struct model_bytes string_of_controls(uint64_t argument)
 {
-    (void)argument;
     return string(TEXT("\0\1\b\t\n\v\f\r\x1b[2J\x7f\"\\/\xc2\x80\xe2\x80\xa8\xe2\x80\xae"));
 }
 
@@ -148,7 +144,6 @@ static struct model_bytes floats(uint64_t argument)
     struct gguf_writer *w = hostile_open();
     static const double odd[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, -0.0};
 
-    (void)argument;
     gguf_writer_add_f32(w, "nan", NAN);
     gguf_writer_add_f32(w, "inf", INFINITY);
     gguf_writer_add_f64(w, "-inf", -(double)INFINITY);
@@ -168,7 +163,6 @@ static struct model_bytes integers(uint64_t argument)
     struct gguf_writer *w = hostile_open();
     static const uint64_t limits[] = {0, P(53) + 1, INT64_MAX, P(63), UINT64_MAX};
 
-    (void)argument;
     gguf_writer_add_u64(w, "u64", UINT64_MAX);
     gguf_writer_add_i64(w, "i64", INT64_MIN);
     gguf_writer_add_array(w, "u64s", GGUF_WRITER_U64, COUNT(limits));
@@ -197,7 +191,6 @@ static struct model_bytes empty_string_at_the_end(uint64_t argument)
     struct gguf_writer *w = gguf_writer_open(1, false);
     struct model_bytes bytes;
 
-    (void)argument;
     gguf_writer_add_string(w, "", "");
     bytes = hostile_finish(w);
     bytes.size_bytes = 16 + 4 + 4 + 4;

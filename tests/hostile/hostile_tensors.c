@@ -115,7 +115,6 @@ static struct model_bytes rows_of_type(uint64_t number)
 
 static struct model_bytes q4_0_scalar(uint64_t argument)
 {
-    (void)argument;
     return add_tensor(hostile_open(), 2, 0, NULL, 18);
 }
 
@@ -165,7 +164,6 @@ static struct model_bytes i8_elements(uint64_t n)
 
 static struct model_bytes no_row_of_33(uint64_t argument)
 {
-    (void)argument;
     return add_tensor(hostile_open(), 2, 2, (uint64_t[]){33, 0}, 0);
 }
 
@@ -222,7 +220,6 @@ static struct model_bytes tensor_twice(uint64_t argument)
     struct gguf_writer *w = hostile_open();
     static const char *const names[] = {"u", "t", "a", "t"};
 
-    (void)argument;
     for (size_t i = 0; i < COUNT(names); i++)
         gguf_writer_add_tensor(w, names[i], 1, 0, NULL, 0, NULL, 4);
     return hostile_finish(w);

@@ -194,7 +194,6 @@ static void *read_until_error(void *user)
     const uint64_t n_tensors = ggufs_get_info(cut_model)->n_tensors;
     int result = 0;
 
-    (void)user;
     for (uint64_t i = 0; result == 0; i = (i + 1) % n_tensors) {
         const struct ggufs_tensor *tensor = ggufs_tensor_at(cut_model, i);
         float *out = malloc((size_t)tensor->n_elements * sizeof *out + 1);

@@ -71,7 +71,6 @@ static int wait_for(fuse_req_t request, uint64_t first, uint64_t end)
 
 static void on_init(void *data, struct fuse_conn_info *connection)
 {
-    (void)data;
     /* No read-ahead: the test decides which bytes are read, and when. */
     connection->max_readahead = 0;
 }
@@ -95,7 +94,6 @@ static void on_getattr(fuse_req_t request, fuse_ino_t inode, struct fuse_file_in
     const struct stat status = status_of(inode);
     const int error = inode == MODEL ? wait_for(request, 0, 0) : 0;
 
-    (void)info;
     if (error)
         fuse_reply_err(request, error);
     else
@@ -106,8 +104,6 @@ static void on_getattr(fuse_req_t request, fuse_ino_t inode, struct fuse_file_in
 static void on_setattr(fuse_req_t request, fuse_ino_t inode, struct stat *changes, int which,
                        struct fuse_file_info *info)
 {
-    (void)changes;
-    (void)which;
     on_getattr(request, inode, info);
 }
 
@@ -131,7 +127,6 @@ static void on_read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t off
     char *data = malloc(size);
     const ssize_t done = data && !error ? pread(source, data, size, offset) : -1;
 
-    (void)info;
     n_read += done > 0 ? (unsigned long long)done : 0;
     if (done < 0)
         fuse_reply_err(request, error ? error : EIO);
@@ -147,8 +142,6 @@ static void on_write(fuse_req_t request, fuse_ino_t inode, const char *data, siz
     uint64_t first = 0, end = 0;
     int new_mode = -1;
 
-    (void)offset;
-    (void)info;
     if (inode == CONTROL && size < sizeof text)
         memcpy(text, data, size);
     if (strcmp(text, "stall") == 0)

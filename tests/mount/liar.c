@@ -31,7 +31,6 @@ static const char *below(const char *path)
 
 static int on_getattr(const char *path, struct stat *status, struct fuse_file_info *info)
 {
-    (void)info;
     return fstatat(tree, below(path), status, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : -errno;
 }
 
@@ -67,7 +66,6 @@ static int on_read(const char *path, char *out, size_t size, off_t offset,
     const int fd = openat(tree, below(path), O_RDONLY);
     ssize_t n_bytes;
 
-    (void)info;
     if (fd < 0)
         return -errno;
     n_bytes = pread(fd, out, size, offset);

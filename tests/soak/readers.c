@@ -38,7 +38,6 @@ static atomic_bool is_different;
 
 static int add_file(const char *path, const struct stat *status, int type, struct FTW *place)
 {
-    (void)place;
     if (type != FTW_F || status->st_size == 0)
         return 0;
     names = reallocarray(names, n_names + 1, sizeof *names);

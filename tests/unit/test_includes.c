@@ -31,8 +31,6 @@ static bool starts_with(const char *text, const char *start)
 
 static int collect(const char *path, const struct stat *status, int kind, struct FTW *place)
 {
-    (void)status;
-    (void)place;
     if (kind == FTW_F && (ends_with(path, ".c") || ends_with(path, ".h")) && n_paths < MAX_FILES)
         paths[n_paths++] = strdup(path);
     return 0;

@@ -117,7 +117,6 @@ static int read_objects(const struct run_call_form *form, struct run_reader *rea
 {
     int result = 1;
 
-    (void)form;
     do {
         struct run_reader raw;
         const cJSON *item;
@@ -268,7 +267,6 @@ static int read_qwen(const struct run_call_form *form, struct run_reader *reader
 {
     static const struct tags tags = {">", "<parameter=", ">", "", "</parameter>", "</function>"};
 
-    (void)form;
     return run_reader_skip(reader, "<function=") ? read_tags(&tags, reader, answer) : 0;
 }
 
@@ -279,7 +277,6 @@ static int read_glm(const struct run_call_form *form, struct run_reader *reader,
     static const struct tags tags = {"",  "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>",
                                      NULL};
 
-    (void)form;
     return read_tags(&tags, reader, answer);
 }
 

@@ -273,8 +273,6 @@ static int say(struct chat *chat, const char *text, size_t n_bytes, struct run_f
 
 static int clear(struct chat *chat, const char *text, struct run_failure *failure)
 {
-    (void)text;
-    (void)failure;
     run_conversation_cut(&chat->conversation, 0);
     run_message("the conversation begins anew%s%s",
                 chat->conversation.arguments[0].json
@@ -306,7 +304,6 @@ static int regenerate(struct chat *chat, const char *text, struct run_failure *f
     struct jinja_argument old;
     int code;
 
-    (void)text;
     if (conversation->n_messages == 0) {
         run_message("/regen: there is no answer yet");
         return 0;
@@ -325,9 +322,6 @@ static int regenerate(struct chat *chat, const char *text, struct run_failure *f
 
 static int leave(struct chat *chat, const char *text, struct run_failure *failure)
 {
-    (void)chat;
-    (void)text;
-    (void)failure;
     return -ENODATA;
 }
 

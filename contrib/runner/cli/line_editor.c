@@ -60,7 +60,6 @@ static volatile sig_atomic_t is_continued;
 
 static void on_continue(int number)
 {
-    (void)number;
     is_continued = 1;
 }
 
@@ -158,7 +157,6 @@ static unsigned char paste(EditLine *edit, wint_t c)
     wchar_t *text = NULL;
     size_t n = 0, capacity = 0;
 
-    (void)c;
     while (gguf_reserve(&text, &capacity, n + 1, sizeof *text) == 0 &&
            read_character(edit, &text[n]) == 1) {
         if (text[n] == L'\r')

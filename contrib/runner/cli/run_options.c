@@ -77,7 +77,6 @@ static int take_bench(void *target, const struct gguf_option_use *use)
 
 static bool is_nothing(const char *word)
 {
-    (void)word;
     return false;
 }
 
@@ -88,7 +87,6 @@ static bool is_switch(const char *word)
 
 static int refuse_foreign(void *target, const struct gguf_option_use *use)
 {
-    (void)target;
     run_message("%s: %s", use->shown, use->option->without_value);
     return -EINVAL;
 }

@@ -46,7 +46,6 @@ static void on_fault(int number, siginfo_t *info, void *context)
     const struct run_weights *weights = watched;
     const char *name = weights ? run_weights_name_at(weights, info->si_addr) : NULL;
 
-    (void)context;
     if (!name) {
         signal(number, SIG_DFL);
         raise(number);

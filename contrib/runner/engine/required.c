@@ -122,7 +122,6 @@ static int check_listed(void *user, const char *name, size_t length, bool is_req
     static const char *const ends[] = {"", ".weight", ".scale"};
     const struct comparison *layers = user;
 
-    (void)is_required;
     for (size_t i = 0; i < sizeof ends / sizeof *ends && !is_free(layers, name); i++)
         check_name(layers, name, length, ends[i]);
     return layers->loader->code;

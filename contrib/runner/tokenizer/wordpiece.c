@@ -25,7 +25,6 @@
 int run_wordpiece_open(struct run_tokenizer *tokenizer, const struct run_metadata *metadata,
                        struct run_failure *failure)
 {
-    (void)failure;
     tokenizer->is_lowered = run_metadata_is_true(metadata, KEY "lowercase", true);
     tokenizer->is_stripped =
         run_metadata_is_true(metadata, KEY "strip_accents", tokenizer->is_lowered);

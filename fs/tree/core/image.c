@@ -72,7 +72,6 @@ static int read_source(const struct fs_image *image, const struct fs_segment *se
 static const struct gguf_file *source_itself(const struct fs_image *image,
                                              const struct fs_segment *segment, unsigned index)
 {
-    (void)image;
     return index == 0 ? segment->of : NULL;
 }
 

@@ -115,7 +115,6 @@ static int finish_piece(void *user, uint64_t index, const void *in)
     struct work *work = user;
     const struct slot *slot = in;
 
-    (void)index;
     if (slot->result < 0)
         work->failed = slot->failed;
     else

@@ -44,7 +44,6 @@ static void decode_runs(void *argument, uint64_t at, const uint8_t *bytes, size_
     char *out = reading->out;
     size_t n_decoded = 0;
 
-    (void)at;
     reading->is_complete = n_bytes == reading->extent_bytes;
     for (size_t i = 0; reading->is_complete && i < runs->n_runs; i++) {
         const uint8_t *run = bytes + i * reading->pitch_bytes;

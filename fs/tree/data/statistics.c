@@ -180,7 +180,6 @@ static void count_scales(void *argument, uint64_t at, const uint8_t *bytes, size
     uint8_t block[MAX_BLOCK_BYTES];
     uint64_t n = 0;
 
-    (void)at;
     for (size_t i = 0; i < n_bytes; i += type->block_bytes) {
         if (is_swapped)
             dequant_swap_blocks(type, bytes + i, block, 1);
@@ -261,7 +260,6 @@ static int finish_piece(void *user, uint64_t index, const void *in)
     const struct work *work = user;
     const struct slot *slot = in;
 
-    (void)index;
     if (slot->result < 0)
         return slot->result;
     add(work->statistics, &slot->statistics);

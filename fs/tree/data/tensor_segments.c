@@ -20,7 +20,6 @@ static int read_elements(const struct fs_image *image, const struct fs_segment *
                          uint64_t offset, size_t length, const struct fs_interrupt *interrupt,
                          char *out)
 {
-    (void)interrupt;
     return gguf_elements_read(&(struct gguf_elements){.model = image->model,
                                                       .tensor = segment->both[0],
                                                       .type = segment->both[1]},
@@ -53,7 +52,6 @@ static int read_arranged(const struct fs_image *image, const struct fs_segment *
                          uint64_t offset, size_t length, const struct fs_interrupt *interrupt,
                          char *out)
 {
-    (void)interrupt;
     return fs_arranged_read(image->model, segment->of, offset, length, out);
 }
 

@@ -13,7 +13,6 @@ static const struct gguf_key *find_default(const struct fs_tree *tree)
 
 bool fs_chat_template_applies(const struct fs_tree *tree, const void *subject)
 {
-    (void)subject;
     return find_default(tree) != NULL;
 }
 
@@ -32,7 +31,6 @@ bool fs_named_template_applies(const struct fs_tree *tree, const void *subject)
 {
     const struct gguf_key *key = subject;
 
-    (void)tree;
     return key->value.type == GGUF_STRING && fs_chat_template_name(key).length_bytes > 0;
 }
 

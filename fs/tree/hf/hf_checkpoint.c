@@ -202,7 +202,6 @@ void fs_hf_shard_name(const struct fs_hf_checkpoint *checkpoint, const struct fs
 
 bool fs_hf_is_supported(const struct fs_tree *tree, const void *subject)
 {
-    (void)subject;
     return tree->facts->hf->obstacles.text.length == 0;
 }
 
@@ -225,7 +224,6 @@ void fs_hf_config_write(const struct fs_tree *tree, const void *subject, struct 
 {
     const int result = fs_hf_factors_read(&tree->facts->hf->hf, &tree->facts->hf->factors);
 
-    (void)subject;
     if (result == 0)
         write_config(tree, sink);
     else if (!fs_sink_only_counts(sink))
@@ -237,13 +235,11 @@ void fs_hf_config_write(const struct fs_tree *tree, const void *subject, struct 
 void fs_hf_generation_config_write(const struct fs_tree *tree, const void *subject,
                                    struct fs_sink *sink)
 {
-    (void)subject;
     fs_hf_write_generation_config(&(struct fs_hf_config){.hf = &tree->facts->hf->hf, .sink = sink});
 }
 
 void fs_hf_unused_write(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
 {
-    (void)subject;
     fs_sink_literal(sink, "The checkpoint does not have these tensors of the model, because ");
     fs_sink_literal(sink, tree->facts->hf->row->class_name);
     fs_sink_literal(sink, " of transformers has no place for them:\n");
@@ -252,7 +248,6 @@ void fs_hf_unused_write(const struct fs_tree *tree, const void *subject, struct 
 
 void fs_hf_unsupported_write(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
 {
-    (void)subject;
     if (!fs_hf_is_supported(tree, NULL)) {
         fs_sink_literal(sink, "hf/ is not a checkpoint for Hugging Face's transformers:\n");
         fs_sink_literal(sink, tree->facts->hf->obstacles.text.bytes);
@@ -269,7 +264,6 @@ void fs_hf_index_write(const struct fs_tree *tree, const void *subject, struct f
     const struct fs_hf_checkpoint *checkpoint = tree->facts->hf;
     char tensor_name[GGUF_NAME_BYTES], shard_name[FS_NAME_BYTES];
 
-    (void)subject;
     fs_sink_print(sink, "{\n\"metadata\": {\"total_size\": %" PRIu64 "},\n\"weight_map\": {\n",
                   checkpoint->data_bytes);
     for (uint32_t i = 0; i < checkpoint->n_shards; i++) {

@@ -16,7 +16,6 @@ void fs_hf_write_minicpm_scales(struct fs_hf_config *config, const struct fs_hf_
     const double residual = 1.4 / sqrt((double)fs_hf_n_layer(hf));
     const double logit = fs_hf_float(hf, "embedding_length", 0) / 256;
 
-    (void)member;
     fs_hf_member_float(config, "embedding_multiplier", fs_hf_float(hf, "embedding_scale", 12));
     fs_hf_member_float(config, "residual_multiplier", fs_hf_float(hf, "residual_scale", residual));
     fs_hf_member_ratio(config, "attention_multiplier", 1 / sqrt((double)fs_hf_head_dim(hf)));
@@ -121,7 +120,6 @@ void fs_hf_write_gemma4_heads(struct fs_hf_config *config, const struct fs_hf_me
     const uint64_t n_ff = fs_hf_number_at(hf, "feed_forward_length", 0, 0);
     bool shares = false;
 
-    (void)member;
     for (uint64_t i = 0; i < n_layer; i++) {
         if (!fs_hf_layer_has(hf, i, "blk.%.attn_k.weight") ||
             fs_hf_layer_has(hf, i, "blk.%.attn_v.weight"))
@@ -178,7 +176,6 @@ void fs_hf_write_dbrx_parts(struct fs_hf_config *config, const struct fs_hf_memb
 {
     const struct fs_hf_model *hf = config->hf;
 
-    (void)member;
     fs_hf_begin_object(config, "attn_config");
     fs_hf_member_unsigned(config, "kv_n_heads", fs_hf_n_head_kv(hf, 0));
     fs_hf_member_float(config, "rope_theta", fs_hf_float(hf, "rope.freq_base", 10000));
@@ -206,7 +203,6 @@ void fs_hf_write_latent_widths(struct fs_hf_config *config, const struct fs_hf_m
                                         output && n_head > 0 ? output->ne[0] / n_head : 0);
     const uint64_t rotated = fs_hf_number(hf, "rope.dimension_count", 0);
 
-    (void)member;
     if (fs_hf_any_tensor(hf, "blk.%.attn_k_b") && !fs_hf_key(hf, "attention.key_length_mla"))
         fs_hf_problem(config, "it has no key attention.key_length_mla");
     if (rotated == 0 || key <= rotated)
@@ -283,7 +279,6 @@ static void write_period(struct fs_hf_config *config, const char *period, const 
 
 void fs_hf_write_jamba_layers(struct fs_hf_config *config, const struct fs_hf_member *member)
 {
-    (void)member;
     write_period(config, "attn_layer_period", "attn_layer_offset", "blk.%.attn_q.weight");
     write_period(config, "expert_layer_period", "expert_layer_offset", "blk.%.ffn_gate_inp.weight");
 }

@@ -442,7 +442,6 @@ void fs_hf_write_gemma4_rope(struct fs_hf_config *config, const struct fs_hf_mem
     const size_t n = get_factors(config, FREQUENCIES, &factors);
     size_t n_rotated = 0;
 
-    (void)member;
     for (size_t i = 0; i < n; i++)
         n_rotated += factors[i] == 1;
     fs_hf_begin_object(config, "rope_parameters");

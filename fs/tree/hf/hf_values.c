@@ -311,7 +311,6 @@ void fs_hf_write_gating(struct fs_hf_config *config, const struct fs_hf_member *
 /* No member: the class always divides the weights of the chosen experts by their sum. */
 void fs_hf_write_normed(struct fs_hf_config *config, const struct fs_hf_member *member)
 {
-    (void)member;
     if (!fs_hf_bool(config->hf, "expert_weights_norm", false))
         fs_hf_problem(config, "its key expert_weights_norm is not true");
 }

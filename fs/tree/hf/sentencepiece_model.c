@@ -155,7 +155,6 @@ static void write_normalizer(const struct fs_vocabulary *vocabulary, uint32_t un
 {
     static const char name[] = "identity";
 
-    (void)unused;
     write_string(sink, 1, (struct gguf_string){name, sizeof name - 1});
     write_number(sink, 3, vocabulary->is_space_added);
     write_number(sink, 4, vocabulary->is_space_merged);
@@ -166,7 +165,6 @@ bool fs_sentencepiece_applies(const struct fs_tree *tree, const void *subject)
 {
     const struct fs_vocabulary *vocabulary = tree->facts->vocabulary;
 
-    (void)subject;
     return !vocabulary->obstacle && vocabulary->kind == FS_SENTENCEPIECE && vocabulary->scores;
 }
 
@@ -177,7 +175,6 @@ void fs_sentencepiece_write(const struct fs_tree *tree, const void *subject, str
     uint32_t unknown;
     bool has_bytes;
 
-    (void)subject;
     if (!vocabulary)
         return;
     unknown = unknown_id(vocabulary);

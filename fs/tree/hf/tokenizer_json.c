@@ -12,7 +12,6 @@ const char *fs_tokenizer_obstacle(const struct fs_tree *tree)
 
 bool fs_tokenizer_applies(const struct fs_tree *tree, const void *subject)
 {
-    (void)subject;
     return !tree->facts->vocabulary->obstacle;
 }
 
@@ -69,7 +68,6 @@ void fs_tokenizer_json_write(const struct fs_tree *tree, const void *subject, st
 {
     const struct fs_vocabulary *vocabulary = fs_tokenizer_load(tree, sink);
 
-    (void)subject;
     if (!vocabulary)
         return;
     fs_tokenizer_print(vocabulary, sink,
@@ -140,7 +138,6 @@ void fs_tokenizer_config_write(const struct fs_tree *tree, const void *subject,
 {
     const struct fs_vocabulary *vocabulary = fs_tokenizer_load(tree, sink);
 
-    (void)subject;
     if (!vocabulary)
         return;
     /* The class that takes tokenizer.json as it is. */
@@ -164,7 +161,6 @@ void fs_special_tokens_map_write(const struct fs_tree *tree, const void *subject
 {
     const struct fs_vocabulary *vocabulary = fs_tokenizer_load(tree, sink);
 
-    (void)subject;
     if (!vocabulary)
         return;
     fs_sink_literal(sink, "{");

@@ -303,7 +303,6 @@ static int read_checksums(const struct fs_image *image, const struct fs_segment 
     const struct gguf_model *models[] = {checksums->tree->model, checksums->tree->facts->projector};
     struct request request = {.checksums = checksums, .interrupt = interrupt};
 
-    (void)image;
     for (size_t i = 0; i < 2 && models[i]; i++) {
         const int result = gguf_model_check(models[i]);
 

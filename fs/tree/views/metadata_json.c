@@ -8,7 +8,6 @@ void fs_value_json_write(const struct fs_tree *tree, const void *subject, struct
 {
     const struct gguf_key *key = subject;
 
-    (void)tree;
     fs_json_value(sink, &key->value);
     fs_sink_literal(sink, "\n");
 }
@@ -17,7 +16,6 @@ void fs_metadata_json_write(const struct fs_tree *tree, const void *subject, str
 {
     const struct gguf_model *model = tree->model;
 
-    (void)subject;
     fs_sink_literal(sink, "{\n");
     for (uint64_t i = 0; i < model->n_keys && sink->error == 0; i++) {
         fs_json_string(sink, model->keys[i].name);

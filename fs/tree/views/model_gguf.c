@@ -128,7 +128,6 @@ static void write_header(const struct fs_tree *tree, const void *subject, struct
     const uint64_t end = shard ? first + shard->n_tensors : model->n_tensors;
     uint64_t offset = 0;
 
-    (void)tree;
     write_counts(file, sink);
     for (uint64_t i = 0; i < model->n_keys && sink->error == 0; i++) {
         if (is_written(model, shard, &model->keys[i]))
@@ -220,13 +219,11 @@ int fs_model_gguf_build(const struct fs_tree *tree, const struct fs_node *node,
 
 bool fs_model_unsupported_applies(const struct fs_tree *tree, const void *subject)
 {
-    (void)subject;
     return tree->facts->translation.refusal;
 }
 
 void fs_model_unsupported_write(const struct fs_tree *tree, const void *subject,
                                 struct fs_sink *sink)
 {
-    (void)subject;
     fs_sink_print(sink, "%s\n", tree->facts->translation.refusal);
 }

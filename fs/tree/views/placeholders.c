@@ -11,7 +11,6 @@
 
 static struct fs_subject_list list_model(const struct fs_tree *tree)
 {
-    (void)tree;
     return (struct fs_subject_list){.n = 1};
 }
 

@@ -59,7 +59,6 @@ static int get_entry(const struct fs_tree *tree, const void *subject, uint64_t i
 {
     const struct gguf_tensor *tensor;
 
-    (void)subject;
     *entry = (struct fs_safetensor){0};
     if (!get_tensor(tree, index, &tensor))
         return 0;
@@ -116,7 +115,6 @@ const char *fs_safetensors_obstacle(const struct fs_tree *tree)
 
 bool fs_safetensors_applies(const struct fs_tree *tree, const void *subject)
 {
-    (void)subject;
     return !fs_safetensors_obstacle(tree);
 }
 

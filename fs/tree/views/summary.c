@@ -278,7 +278,6 @@ static void print_summary(const struct fs_summary *summary)
 
 void fs_summary_write(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
 {
-    (void)subject;
     fs_summary_print(tree, NULL, false, sink);
 }
 

@@ -97,7 +97,6 @@ void fs_tensor_infos_write(const struct fs_tree *tree, const void *subject, stru
 {
     const struct gguf_model *model = tree->model;
 
-    (void)subject;
     fs_sink_literal(sink, "[\n");
     for (uint64_t i = 0; i < model->n_tensors && sink->error == 0; i++) {
         write_info(tree, &model->tensors[i], sink);

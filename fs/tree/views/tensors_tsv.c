@@ -53,7 +53,6 @@ static void write_line(const struct fs_tree *tree, const struct gguf_tensor *ten
 
 void fs_tensors_tsv_write(const struct fs_tree *tree, const void *subject, struct fs_sink *sink)
 {
-    (void)subject;
     fs_sink_literal(sink, "name\ttype\tshape\telements\tbytes\tbits_per_weight\tfolder\n");
     for (uint64_t i = 0; i < tree->model->n_tensors && sink->error == 0; i++)
         write_line(tree, &tree->model->tensors[i], sink);

@@ -109,8 +109,6 @@ static void write_score(const struct fs_tree *tree, const struct gguf_value *val
                           : value->type == GGUF_FLOAT64 ? value->f64
                                                         : 0;
 
-    (void)tree;
-    (void)index;
     if (isfinite(number))
         fs_json_scalar(sink, value);
     else
@@ -126,8 +124,6 @@ static void write_type(const struct fs_tree *tree, const struct gguf_value *valu
 {
     const char *name = NULL;
 
-    (void)tree;
-    (void)index;
     if (value->type != GGUF_FLOAT32 && value->type != GGUF_FLOAT64 && value->type != GGUF_BOOL)
         name = gguf_token_type_name(value->u64);
     if (name)
@@ -143,7 +139,6 @@ DEFINE_TEXT(types, token_types, write_type)
 static void write_merge(const struct fs_tree *tree, const struct gguf_value *value, uint64_t index,
                         struct fs_sink *sink)
 {
-    (void)index;
     /* The byte alphabet has visible characters only, so a backslash is one. */
     fs_escaped_write(sink, value->string.data, (size_t)value->string.length_bytes,
                      tree->facts->vocabulary->notation != FS_IN_BYTE_ALPHABET);

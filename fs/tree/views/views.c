@@ -14,13 +14,11 @@ static bool has_known_type(const struct fs_tree *tree, const void *subject)
 {
     const struct gguf_tensor *tensor = subject;
 
-    (void)tree;
     return tensor->type;
 }
 
 static int size_of_raw(const struct fs_tree *tree, const struct fs_node *node, uint64_t *size_bytes)
 {
-    (void)tree;
     *size_bytes = ((const struct gguf_tensor *)node->subject)->size_bytes;
     return 0;
 }
@@ -38,14 +36,12 @@ static bool has_decoder(const struct fs_tree *tree, const void *subject)
 {
     const struct gguf_tensor *tensor = subject;
 
-    (void)tree;
     return tensor->type && dequant_is_decodable(tensor->type);
 }
 
 static int size_of_elements(const struct fs_tree *tree, const struct fs_node *node,
                             uint64_t *size_bytes)
 {
-    (void)tree;
     return gguf_elements_size(node->subject, dequant_type_by_id(node->view->element_type),
                               size_bytes);
 }
@@ -64,7 +60,6 @@ static bool has_gguf_name(const struct fs_tree *tree, const void *subject)
 {
     const struct gguf_tensor *tensor = subject;
 
-    (void)tree;
     return tensor->gguf_name.length_bytes > 0;
 }
 
@@ -72,7 +67,6 @@ static bool has_layer(const struct fs_tree *tree, const void *subject)
 {
     struct gguf_string layer, rest;
 
-    (void)tree;
     return gguf_tensor_name_split(gguf_name_of(subject), &layer, &rest);
 }
 
@@ -81,7 +75,6 @@ static bool has_layer(const struct fs_tree *tree, const void *subject)
 static int size_of_extra(const struct fs_tree *tree, const struct fs_node *node,
                          uint64_t *size_bytes)
 {
-    (void)tree;
     *size_bytes = ((const struct fs_extra *)node->subject)->file.source.size_bytes;
     return 0;
 }

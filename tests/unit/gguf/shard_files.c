@@ -82,9 +82,6 @@ void shard_files_make(char folder[SHARD_PATH_BYTES])
 
 static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place)
 {
-    (void)status;
-    (void)kind;
-    (void)place;
     return remove(path);
 }
 

@@ -17,14 +17,11 @@ static int n_foreign, foreign_code;
 
 static void touch(void *argument)
 {
-    (void)argument;
     (void)*page;
 }
 
 static void on_foreign_fault(int number, siginfo_t *info, void *context)
 {
-    (void)number;
-    (void)context;
     n_foreign++;
     foreign_code = info->si_code;
     siglongjmp(foreign_exit, 1);
@@ -32,7 +29,6 @@ static void on_foreign_fault(int number, siginfo_t *info, void *context)
 
 static void on_plain_fault(int number)
 {
-    (void)number;
     n_foreign++;
     siglongjmp(foreign_exit, 1);
 }

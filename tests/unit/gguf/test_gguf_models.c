@@ -168,7 +168,6 @@ static int check_name(void *user, const char *name, size_t length, bool is_requi
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_.";
 
-    (void)is_required;
     cr_expect(length > 1 && strspn(name, letters) >= length, "%s: \"%.*s\"", (const char *)user,
               (int)length, name);
     return 0;

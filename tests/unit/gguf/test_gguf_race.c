@@ -27,7 +27,6 @@ struct changing_bytes {
 
 static void close_nothing(struct gguf_source *source)
 {
-    (void)source;
 }
 
 static int read_changing(const struct gguf_source *source, uint64_t offset, size_t n_bytes,

@@ -233,7 +233,6 @@ static uint64_t header_bytes;
 
 static bool is_after_header(const struct gguf_model *model, uint64_t at)
 {
-    (void)model;
     return at >= header_bytes;
 }
 

@@ -165,7 +165,6 @@ static atomic_uint n_by_others;
 /* The caller stays in its first item until another thread has computed one. */
 static void work_unevenly(size_t item, unsigned thread)
 {
-    (void)item;
     if (thread > 0)
         atomic_fetch_add(&n_by_others, 1);
     else
@@ -191,8 +190,6 @@ static atomic_uint n_met;
 /* Wait for two other threads. */
 static void meet(size_t item, unsigned thread)
 {
-    (void)item;
-    (void)thread;
     atomic_fetch_add(&n_met, 1);
     while (atomic_load(&n_met) < 3)
         sched_yield();
@@ -215,7 +212,6 @@ static atomic_uint n_nested_errors;
 
 static void compute_inside(size_t item, unsigned thread)
 {
-    (void)thread;
     if (compute(50 + item, 1, NULL) != 1)
         atomic_fetch_add(&n_nested_errors, 1);
 }

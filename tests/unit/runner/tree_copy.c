@@ -91,9 +91,6 @@ void tree_copy_make(const struct gguf_model *model, struct tree_copy *copy)
 
 static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place)
 {
-    (void)status;
-    (void)kind;
-    (void)place;
     return remove(path);
 }
 

@@ -32,7 +32,6 @@ static int list_root(void *argument, const struct gguf_store_access *access,
     struct gguf_file_status status;
     struct gguf_listed_model *model;
 
-    (void)argument;
     n_lists++;
     if (find_while_listing)
         found_while_listing = find(FS_MODELS_ROOT, "stored");
@@ -49,11 +48,6 @@ static int list_root(void *argument, const struct gguf_store_access *access,
 static int show(void *argument, struct fs_tree *tree, uint32_t id, uint32_t generation,
                 struct timespec modified)
 {
-    (void)argument;
-    (void)tree;
-    (void)id;
-    (void)generation;
-    (void)modified;
     return 0;
 }
 

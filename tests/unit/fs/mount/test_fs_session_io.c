@@ -25,8 +25,6 @@ static void on_getattr(fuse_req_t request, fuse_ino_t inode, struct fuse_file_in
 {
     const struct stat status = {0};
 
-    (void)inode;
-    (void)info;
     fuse_reply_attr(request, &status, 0);
 }
 

@@ -178,8 +178,6 @@ static int check_listed(void *user, const char *listed, size_t length, bool is_r
         tiny_is_in(tiny_fused, subject.architecture) ? "attn_qkv.bias" : "attn_q.bias";
     char bias[40];
 
-    (void)user;
-    (void)is_required;
     snprintf(bias, sizeof bias, "%.*s", (int)length, listed);
     if (length < 6 || strcmp(bias + length - 5, ".bias") != 0)
         return 0;

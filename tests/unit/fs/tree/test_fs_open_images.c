@@ -19,8 +19,6 @@ static int build(void *user, fs_node_index node, const struct fs_interrupt *inte
 {
     struct work *work = user;
 
-    (void)node;
-    (void)interrupt;
     atomic_fetch_add(&work->n_built, 1);
     fs_image_begin(image, NULL);
     return work->result < 0 ? work->result : fs_image_add_zeros(image, 100 + (uint64_t)node);
@@ -92,7 +90,6 @@ static void *get_slowly(void *argument)
 
 static bool is_interrupted(void *user)
 {
-    (void)user;
     return true;
 }
 

@@ -260,7 +260,6 @@ static bool is_seventh(void *n_calls)
 
 static bool always_stop(void *user)
 {
-    (void)user;
     return true;
 }
 
@@ -431,7 +430,6 @@ static void write_counted(const struct fs_tree *tree, const void *subject, struc
 {
     struct counted *counted = (struct counted *)(uintptr_t)subject;
 
-    (void)tree;
     counted->n_calls++;
     for (uint64_t i = 0; i < counted->n_bytes; i++)
         fs_sink_write(sink, (char[]){(char)('a' + i % 26)}, 1);

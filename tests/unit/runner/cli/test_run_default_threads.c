@@ -19,9 +19,6 @@ static unsigned n_cpus, cpus[2]; /* the first of those that this process may use
 
 static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place)
 {
-    (void)status;
-    (void)kind;
-    (void)place;
     return remove(path);
 }
 
