@@ -125,7 +125,8 @@ typedef void dequant_unpack_fn(const void *rows, size_t row_bytes, struct dequan
 
 /*
  * Add to sums[r] the product of row r and the column at x, with the same result as by panels. The
- * rows are n_elements long. The next DEQUANT_PANEL_ROWS rows may be prefetched.
+ * rows are n_elements long, a multiple of DEQUANT_SCALED_ELEMENTS. The next DEQUANT_PANEL_ROWS rows
+ * may be prefetched.
  */
 typedef void dequant_multiply_column_fn(const void *rows, size_t row_bytes, size_t n_elements,
                                         const struct dequant_activations *x,

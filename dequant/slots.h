@@ -95,9 +95,8 @@
     /* kernels_unpack_k.c */ \
     DO(set, q4_k) DO(set, q5_k) DO(set, q6_k) \
     /* kernels_unpack_q.c */ \
-    DO(set, q4_0) DO(set, q4_1) DO(set, q5_0) DO(set, q5_1) DO(set, q8_0) \
-    /* kernels_unpack_iq4.c */ \
-    DO(set, iq4_nl) DO(set, iq4_xs) \
+    DO(set, q4_0) DO(set, q4_1) DO(set, q5_0) DO(set, q5_1) DO(set, q8_0) DO(set, iq4_nl) \
+    DO(set, iq4_xs) \
     /* kernels_unpack_low_k.c */ \
     DO(set, q2_k) DO(set, q3_k) \
     /* kernels_unpack_ternary.c */ \

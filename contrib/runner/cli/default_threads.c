@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Read the start of a file below `root` as fscanf(3) does. */
+/* Read a file below `root` as fscanf(3) does, from the first line on that fits. */
 __attribute__((format(scanf, 3, 4))) static int scan(const char *root, const char *name,
                                                      const char *format, ...)
 {
@@ -22,12 +22,14 @@ __attribute__((format(scanf, 3, 4))) static int scan(const char *root, const cha
 
     snprintf(path, sizeof path, "%s/%s", root, name);
     file = fopen(path, "re");
-    va_start(arguments, format);
-    if (file) {
+    if (!file)
+        return 0;
+    do {
+        va_start(arguments, format);
         n = vfscanf(file, format, arguments);
-        fclose(file);
-    }
-    va_end(arguments);
+        va_end(arguments);
+    } while (n == 0 && fscanf(file, "%*[^\n]") != EOF && getc(file) != EOF);
+    fclose(file);
     return n;
 }
 

@@ -96,8 +96,8 @@ static int take_unused(void *target, const struct gguf_option_use *use)
 {
     struct run_options *options = target;
 
-    if (use->value &&
-        access(use->value, F_OK) == 0) { /* would be MODEL, with the value forgotten */
+    /* A word of its own may be MODEL, with the value forgotten. */
+    if (use->value && strcmp(use->whole, use->shown) == 0 && access(use->value, F_OK) == 0) {
         run_message("%s takes a value, but %s is a file or directory; leave %s out, it changes "
                     "nothing here",
                     use->shown, use->value, use->shown);

@@ -166,15 +166,16 @@ static int pass(struct run_speculation *speculation, int32_t token, uint64_t n_l
     started = run_seconds();
     if (code == 0 && note(speculation, token) < 0)
         code = run_fail_memory(failure);
-    if (code == 0)
-        code = make_drafts(speculation, token, n_left, &n_drafts, failure);
     if (code < 0)
         return code;
     speculation->tokens[0] = token;
-    code = run_engine_feed(session->engine, speculation->tokens, 1 + n_drafts, RUN_LOGITS_ALL,
-                           session->logits, failure);
+    code = make_drafts(speculation, token, n_left, &n_drafts, failure);
+    if (code == 0)
+        code = run_engine_feed(session->engine, speculation->tokens, 1 + n_drafts, RUN_LOGITS_ALL,
+                               session->logits, failure);
     if (code < 0) {
         speculation->fed.n--;
+        run_lookup_drop(&speculation->lookup);
         return code;
     }
     speculation->n_tokens = 1 + n_drafts;

@@ -459,10 +459,12 @@ int run_engine_feed(struct run_engine *engine, const int32_t *tokens, size_t n,
         feed_batch(engine, tokens + i, i, batch,
                    which == RUN_LOGITS_LAST && i + batch < n ? RUN_LOGITS_NONE : which,
                    which == RUN_LOGITS_ALL ? logits + i * engine->n_vocab : logits);
+        code = run_weights_check(engine->weights, failure);
+        if (code < 0)
+            return code;
     }
-    code = run_weights_check(engine->weights, failure);
-    if (code < 0 || which == RUN_LOGITS_NONE || n == 0)
-        return code;
+    if (which == RUN_LOGITS_NONE || n == 0)
+        return 0;
     return check_logits(engine, logits, which == RUN_LOGITS_ALL ? n : 1, failure);
 }
 

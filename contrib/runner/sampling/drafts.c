@@ -50,6 +50,15 @@ int run_lookup_add(struct run_lookup *lookup, int32_t token)
     return 0;
 }
 
+void run_lookup_drop(struct run_lookup *lookup)
+{
+    struct run_ids *text = &lookup->text;
+
+    if (text->n >= RUN_NGRAM)
+        lookup->heads[hash_of(&text->list[text->n - 1])] = lookup->previous[text->n - 1];
+    text->n -= text->n > 0;
+}
+
 /* Return the number of tokens that are equal before `end` and at the end of the text. */
 static size_t common_length(const struct run_ids *text, size_t end)
 {

@@ -27,6 +27,9 @@ void run_lookup_free(struct run_lookup *lookup);
 /* Append a token to the text, in constant time. Returns 0 or -ENOMEM. */
 int run_lookup_add(struct run_lookup *lookup, int32_t token);
 
+/* Remove the last token, if there is one. */
+void run_lookup_drop(struct run_lookup *lookup);
+
 /*
  * Write `most` tokens to `draft`: the tokens after the earlier position that has the longest common
  * context with the end of the text; of equal positions, the last. Returns `most`, or 0 if no

@@ -120,7 +120,7 @@ Test(run_default_threads, limits_of_control_groups)
         {"99999999999999999999 1\n", 2},
     };
 
-    write_file("proc/self/cgroup", "0::/a/b\n");
+    write_file("proc/self/cgroup", "1:net_cls:/\n0::/a/b\n");
     cr_expect_eq(run_default_threads(root), n_cpus);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         static const char *const groups[] = {"", "/a", "/a/b"};

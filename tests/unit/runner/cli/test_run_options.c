@@ -130,6 +130,16 @@ Test(run_options, a_forgotten_value, .init = cr_redirect_stderr)
     run_options_free(&options);
 }
 
+/* A value in the word of the option was not forgotten. */
+Test(run_options, a_value_that_is_a_file, .init = cr_redirect_stderr)
+{
+    struct run_options options;
+
+    cr_assert_eq(PARSE(&options, "--flash-attn=/proc/self/exe", "-ngl=/proc/self/exe", "m"), 0);
+    cr_expect_str_eq(options.model, "m");
+    run_options_free(&options);
+}
+
 /* The values of llama.cpp's options, with and without them, and one warning for all. */
 Test(run_options, options_without_effect, .init = cr_redirect_stderr)
 {

@@ -111,6 +111,13 @@ static void make_nextn(void)
     make_tensors(N_LAYER, shapes, COUNT(shapes));
 }
 
+static bool engine_fails;
+
+static bool on_layer(void *progress, size_t n_done)
+{
+    return !engine_fails && run_session_progress(progress, n_done);
+}
+
 static struct run_engine *open_engine(bool has_nextn)
 {
     const struct run_engine_options engine_options = {
@@ -118,7 +125,7 @@ static struct run_engine *open_engine(bool has_nextn)
         .cache_type = DEQUANT_F16,
         .can_rewind = has_nextn,
         .has_nextn = has_nextn,
-        .on_layer = run_session_progress,
+        .on_layer = on_layer,
         .user = &session.progress,
     };
     struct run_engine *opened;
@@ -299,6 +306,23 @@ Test(run_speculation, a_prompt_after_wrong_drafts)
     feed_prompt(prompt, 5);
     cr_expect_eq(run_engine_counts(engine).n_past, 15u);
     cr_expect_eq(speculation.lookup.text.n, 15u, "drafts are not part of the text");
+}
+
+/* The token is fed again, with the same drafts. */
+Test(run_speculation, a_pass_that_fails)
+{
+    static const int32_t prompt[] = {7, 8, 9, 10, 11, 12, 7, 8};
+
+    feed_prompt(prompt, 8);
+    engine_fails = true;
+    set_length(4);
+    cr_assert_eq(run_speculation_next(&speculation, 9, UINT64_MAX, &failure), -EINTR);
+    engine_fails = false;
+    cr_expect_eq(speculation.fed.n, 8u);
+    cr_expect_eq(speculation.lookup.text.n, 8u, "the text is what the engine has seen");
+    cr_assert_eq(run_speculation_next(&speculation, 9, UINT64_MAX, &failure), 0);
+    expect_logits_after(9);
+    cr_expect_eq(drafted(), 10);
 }
 
 Test(run_speculation, no_drafts_beyond_what_is_wanted)

@@ -54,6 +54,20 @@ Test(run_prompt_lookup, prefers_the_longest_context_then_the_last)
     expect(1, " ");
 }
 
+Test(run_prompt_lookup, forgets_the_last_token)
+{
+    add("abcd abc");
+    run_lookup_drop(&lookup);
+    expect(1, "");
+    add("c");
+    expect(4, "d ab");
+    for (int i = 0; i < 10; i++)
+        run_lookup_drop(&lookup);
+    cr_expect_eq(lookup.text.n, 0u);
+    add("abcxabc");
+    expect(1, "x");
+}
+
 Test(run_prompt_lookup, continues_periods)
 {
     add("xxx");
