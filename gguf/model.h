@@ -22,8 +22,6 @@
 #define GGUF_MAX_TENSOR_NAME_BYTES 65535
 #define GGUF_MAX_LOADED_NAME_BYTES 63 /* that llama.cpp takes */
 
-/* No real file comes near this limit, and every entry costs memory. */
-#define GGUF_MAX_KEYS 262144
 /* All names of keys and tensors together: 128 bytes for each of 262144. */
 #define GGUF_MAX_NAMES_BYTES ((uint64_t)32 << 20)
 

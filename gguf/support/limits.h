@@ -4,6 +4,7 @@
 /* ggml computes with four dimensions; video models from ComfyUI-GGUF have five and more. */
 #define GGUF_MAX_DIMS    8
 #define GGUF_MAX_TENSORS 262144
+#define GGUF_MAX_KEYS    262144
 /* Files of a model: split.count is a uint16. */
 #define GGUF_MAX_SHARDS 65535u
 #define GGUF_MAX_LAYERS 1024u

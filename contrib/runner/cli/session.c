@@ -257,7 +257,9 @@ static int load(struct run_session *session, uint32_t n_context, struct run_fail
     const enum run_task task = session->options->task;
     int code = run_metadata_open(session->tree.fd, &session->tree.metadata, failure);
 
-    if (code == 0 && task != RUN_TASK_TOKENIZE)
+    if (code < 0)
+        return code;
+    if (task != RUN_TASK_TOKENIZE)
         code = open_engine(session, n_context, failure);
     if (code == 0)
         code = task == RUN_TASK_LOGITS || task == RUN_TASK_BENCH
@@ -269,7 +271,7 @@ static int load(struct run_session *session, uint32_t n_context, struct run_fail
     session->sampling = session->options->sampling;
     if (code == 0)
         code = run_sampling_complete(&session->sampling, session->tree.metadata, failure);
-    return code;
+    return run_metadata_finish(session->tree.metadata, code, failure);
 }
 
 int run_session_open(const struct run_options *options, uint32_t n_context,

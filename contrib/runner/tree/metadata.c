@@ -1,5 +1,6 @@
 #include "contrib/runner/tree/metadata.h"
 
+#include "gguf/support/limits.h"
 #include "gguf/support/strings.h"
 
 #include <errno.h>
@@ -12,98 +13,180 @@
 
 #define NAME "metadata.json"
 
-/* Longer keys of unknown architectures are truncated. */
+/* No key of a known architecture is longer. */
 #define KEY_BYTES 512
 
-/* Arrays in longer lines are read when they are needed, and strings in longer ones never. */
-#define SHORT_BYTES 4096
-#define LIMIT_BYTES ((uint64_t)16 << 20)
+/* Longer keys are left out. */
+#define START_BYTES 4096
 
-/* A line of the file. */
+/* Larger than any vocabulary; and of a value that stays in memory. */
+#define FILE_LIMIT_BYTES  ((uint64_t)1 << 30)
+#define VALUE_LIMIT_BYTES ((uint64_t)16 << 20)
+
+/* A key and its value. */
 struct member {
-    struct run_json json; /* an object with this member alone */
-    uint64_t offset, n_bytes;
-    bool is_long; /* in `json`, the array is empty */
+    struct gguf_string name; /* owned, followed by a NUL */
+    uint64_t offset;         /* of the value */
+    size_t n_bytes;          /* the same */
+    struct run_json json;    /* the value; empty until it is asked for */
+    int code;                /* of reading the value */
 };
 
 struct run_metadata {
-    int fd;
-    struct member *members;
+    int fd;                 /* -1 after run_metadata_finish() */
+    struct member *members; /* by name */
     size_t n, room;
     const char *architecture;
 };
 
-static const struct gguf_json *value_of(const struct member *member)
-{
-    return member ? member->json.values->child : NULL;
-}
-
 static struct member *find(const struct run_metadata *metadata, const char *key)
 {
     char full[KEY_BYTES];
-    size_t i = 0;
+    const char *prefix = key[0] == '.' ? metadata->architecture : "";
+    const int n = snprintf(full, sizeof full, "%s%s", prefix, key);
+    const struct gguf_string name = {full, (uint64_t)n};
 
-    snprintf(full, sizeof full, "%s%s", key[0] == '.' ? metadata->architecture : "", key);
-    while (i < metadata->n && strcmp(value_of(&metadata->members[i])->key.data, full) != 0)
-        i++;
-    return i < metadata->n ? &metadata->members[i] : NULL;
+    if (n >= KEY_BYTES || metadata->n == 0)
+        return NULL;
+    return bsearch(&name, metadata->members, metadata->n, sizeof *metadata->members,
+                   gguf_string_order);
 }
 
-static int add_line(struct run_metadata *metadata, uint64_t offset, uint64_t n_bytes,
-                    struct run_failure *failure)
+/* Find a member, and parse its value unless it was. *found: NULL if the key is missing. */
+static int get(const struct run_metadata *metadata, const char *key, const struct member **found,
+               struct run_failure *failure)
 {
-    struct member member = {.offset = offset, .n_bytes = n_bytes};
-    char start[SHORT_BYTES];
-    const ssize_t n = pread(metadata->fd, start, sizeof start, (off_t)offset);
-    ssize_t end = 1; /* of the key */
-    int code;
+    struct member *member = find(metadata, key);
 
-    if (n < 0)
-        return run_fail(failure, -errno, NAME ": %s", strerror(errno));
-    if (n_bytes == 0 || (n > 0 && n_bytes <= 2 && (start[0] == '{' || start[0] == '}')))
+    *found = member;
+    if (!member || member->json.values)
         return 0;
-    while (end < n && start[end] != '"')
-        end += start[end] == '\\' ? 2 : 1;
-    if (n < 1 || start[0] != '"' || end + 3 >= n || strncmp(start + end, "\": ", 3) != 0)
-        return run_fail(failure, -EINVAL, NAME ": byte %llu: not a line with a key and its value",
-                        (unsigned long long)offset);
-    member.is_long = n_bytes > SHORT_BYTES && start[end + 3] == '[';
-    if (n_bytes > LIMIT_BYTES && !member.is_long)
-        return 0;
-    code =
-        run_json_read_member(metadata->fd, NAME, offset, member.is_long ? (size_t)end + 3 : n_bytes,
-                             member.is_long ? "[]" : "", &member.json, failure);
-    if (code < 0)
-        return code;
-    if (gguf_reserve(&metadata->members, &metadata->room, metadata->n + 1, sizeof member) < 0) {
-        run_json_free(&member.json);
+    member->code = member->n_bytes > VALUE_LIMIT_BYTES
+                       ? run_fail(failure, -EFBIG, "metadata: %s: larger than %llu bytes",
+                                  member->name.data, (unsigned long long)VALUE_LIMIT_BYTES)
+                       : run_json_read_part(metadata->fd, NAME, member->offset, member->n_bytes,
+                                            &member->json, failure);
+    return member->code;
+}
+
+/* The value; NULL if the key is missing, and after a failure: see run_metadata_finish(). */
+static const struct gguf_json *value_of(const struct run_metadata *metadata, const char *key)
+{
+    const struct member *member;
+    struct run_failure ignored;
+
+    return get(metadata, key, &member, &ignored) == 0 && member ? member->json.values : NULL;
+}
+
+/* ---- the lines ---- */
+
+struct line {
+    uint64_t offset, n_bytes;
+    bool has_end;                  /* false: the file ends before */
+    char start[START_BYTES], last; /* bytes */
+};
+
+static int refuse(const struct line *line, const char *expected, struct run_failure *failure)
+{
+    return run_fail(failure, -EINVAL, NAME ": byte %llu: expected %s; copy the tree again",
+                    (unsigned long long)line->offset, expected);
+}
+
+static int add_member(struct run_metadata *metadata, struct line *line, struct run_failure *failure)
+{
+    const size_t n = line->n_bytes < START_BYTES ? line->n_bytes : START_BYTES;
+    struct gguf_json key = {0};
+    struct member member;
+    const char *rule;
+    size_t end = 1, at;
+
+    while (end < n && line->start[end] != '"')
+        end += line->start[end] == '\\' ? 2 : 1;
+    if (n > 0 && line->start[0] == '"' && end + 3 >= n && n < line->n_bytes)
+        return 0; /* nobody looks up such a long key */
+    if (end + 3 >= n || line->start[0] != '"' || strncmp(line->start + end, "\": ", 3) != 0)
+        return refuse(line, "a line with a key and its value", failure);
+    line->start[end + 1] = '\0';
+    rule = gguf_json_parse(line->start, end + 1, 1, &key, &at);
+    if (rule)
+        return run_fail(failure, -EINVAL, NAME ": byte %llu: not valid JSON: %s",
+                        (unsigned long long)line->offset + at, rule);
+    if (metadata->n == GGUF_MAX_KEYS)
+        return run_fail(failure, -EFBIG, NAME ": more than %d keys", GGUF_MAX_KEYS);
+    member = (struct member){.name = key.text,
+                             .offset = line->offset + end + 3,
+                             .n_bytes = line->n_bytes - end - 3 - (line->last == ',')};
+    if (gguf_reserve(&metadata->members, &metadata->room, metadata->n + 1, sizeof member) < 0 ||
+        gguf_string_copy(&member.name) < 0)
         return run_fail_memory(failure);
-    }
     metadata->members[metadata->n++] = member;
     return 0;
 }
 
-/* Find the lines. */
+/* Go on to the next line; it is empty, without an end, at the end of the file. */
+static int next_line(int fd, struct line *line, struct run_failure *failure)
+{
+    char piece[65536], *from = line->start;
+    size_t room = START_BYTES;
+    ssize_t n = 1;
+
+    line->offset += line->n_bytes + line->has_end;
+    line->has_end = false;
+    for (line->n_bytes = 0; !line->has_end && n > 0; from = piece, room = sizeof piece) {
+        const char *end;
+
+        if (line->offset + line->n_bytes > FILE_LIMIT_BYTES)
+            return run_fail(failure, -EFBIG, NAME ": larger than %llu bytes",
+                            (unsigned long long)FILE_LIMIT_BYTES);
+        n = run_read_at(fd, from, room, line->offset + line->n_bytes);
+        if (n <= 0)
+            break;
+        end = memchr(from, '\n', (size_t)n);
+        line->has_end = end != NULL;
+        n = end ? end - from : n;
+        line->last = n > 0 ? from[n - 1] : line->last;
+        line->n_bytes += (size_t)n;
+    }
+    return n < 0 ? run_fail(failure, (int)n, NAME ": %s", strerror((int)-n)) : 0;
+}
+
+/* The lines: {, a line for each key, with a comma at its end except for the last, and }. */
 static int read_lines(struct run_metadata *metadata, struct run_failure *failure)
 {
-    char piece[65536];
-    uint64_t at = 0, start = 0;
-    ssize_t n;
-    int code = 0;
+    struct line line = {0};
+    int code = next_line(metadata->fd, &line, failure);
 
-    while (code == 0 && (n = pread(metadata->fd, piece, sizeof piece, (off_t)at)) > 0) {
-        const char *line = piece, *end;
-
-        while (code == 0 && (end = memchr(line, '\n', (size_t)(piece + n - line)))) {
-            line = end + 1;
-            code = add_line(metadata, start, at + (uint64_t)(end - piece) - start, failure);
-            start = at + (uint64_t)(line - piece);
-        }
-        at += (uint64_t)n;
+    if (code == 0 && (line.n_bytes != 1 || line.last != '{'))
+        return refuse(&line, "a line {", failure);
+    for (bool is_first = true, has_comma = true; code == 0; is_first = false) {
+        code = next_line(metadata->fd, &line, failure);
+        if (code == 0 && (is_first || !has_comma) && line.n_bytes == 1 && line.last == '}')
+            break;
+        if (code == 0 && !has_comma)
+            return refuse(&line, "a line }, or a comma at the end of the line before", failure);
+        if (code == 0)
+            code = add_member(metadata, &line, failure);
+        has_comma = line.last == ',';
     }
-    if (code == 0 && n < 0)
-        return run_fail(failure, -errno, NAME ": %s", strerror(errno));
-    return code == 0 && at > start ? add_line(metadata, start, at - start, failure) : code;
+    if (code == 0)
+        code = next_line(metadata->fd, &line, failure);
+    if (code == 0 && (line.n_bytes > 0 || line.has_end))
+        return refuse(&line, "the end of the file", failure);
+    return code;
+}
+
+static int sort(struct run_metadata *metadata, struct run_failure *failure)
+{
+    const struct member *members = metadata->members;
+
+    if (metadata->n > 0)
+        qsort(metadata->members, metadata->n, sizeof *members, gguf_string_order);
+    for (size_t i = 1; i < metadata->n; i++)
+        if (gguf_string_order(&members[i - 1], &members[i]) == 0)
+            return run_fail(failure, -EINVAL,
+                            NAME ": the key %s has two values; copy the tree again",
+                            gguf_quote(members[i].name).text);
+    return 0;
 }
 
 int run_metadata_open(int tree_fd, struct run_metadata **out, struct run_failure *failure)
@@ -118,6 +201,8 @@ int run_metadata_open(int tree_fd, struct run_metadata **out, struct run_failure
     metadata->fd = code = run_open_below(tree_fd, NAME, O_RDONLY | O_NONBLOCK);
     code = code < 0 ? run_fail(failure, code, NAME ": %s", run_open_below_error(code))
                     : read_lines(metadata, failure);
+    if (code == 0)
+        code = sort(metadata, failure);
     if (code < 0) {
         run_metadata_close(metadata);
         return code;
@@ -128,12 +213,30 @@ int run_metadata_open(int tree_fd, struct run_metadata **out, struct run_failure
     return 0;
 }
 
+int run_metadata_finish(struct run_metadata *metadata, int code, struct run_failure *failure)
+{
+    const struct member *member;
+
+    for (size_t i = 0; i < metadata->n; i++)
+        if (metadata->members[i].code < 0) {
+            code = get(metadata, metadata->members[i].name.data, &member, failure);
+            return code < 0 ? code : run_fail(failure, -EIO, NAME ": could not be read at once");
+        }
+    if (code == 0) {
+        close(metadata->fd);
+        metadata->fd = -1;
+    }
+    return code;
+}
+
 void run_metadata_close(struct run_metadata *metadata)
 {
     if (!metadata)
         return;
-    for (size_t i = 0; i < metadata->n; i++)
+    for (size_t i = 0; i < metadata->n; i++) {
         run_json_free(&metadata->members[i].json);
+        free((void *)metadata->members[i].name.data);
+    }
     if (metadata->fd >= 0)
         close(metadata->fd);
     free(metadata->members);
@@ -154,15 +257,14 @@ bool run_metadata_has_group(const struct run_metadata *metadata, const char *pre
 {
     size_t i = 0;
 
-    while (i < metadata->n &&
-           !gguf_text_starts_with(value_of(&metadata->members[i])->key.data, prefix))
+    while (i < metadata->n && !gguf_string_starts_with(metadata->members[i].name, prefix))
         i++;
     return i < metadata->n;
 }
 
 const char *run_metadata_string(const struct run_metadata *metadata, const char *key)
 {
-    const struct gguf_json *value = value_of(find(metadata, key));
+    const struct gguf_json *value = value_of(metadata, key);
 
     return value && value->kind == GGUF_JSON_STRING ? value->text.data : NULL;
 }
@@ -175,58 +277,43 @@ static bool is_bool(const struct gguf_json *value)
 int run_metadata_bool(const struct run_metadata *metadata, const char *key, bool *is_true,
                       struct run_failure *failure)
 {
-    const struct gguf_json *value = value_of(find(metadata, key));
+    const struct member *member;
+    const int code = get(metadata, key, &member, failure);
 
-    if (!value)
-        return 0;
-    if (!is_bool(value))
-        return run_fail(failure, -EINVAL, "metadata: %s: neither true nor false", value->key.data);
-    *is_true = value->kind == GGUF_JSON_TRUE;
+    if (code < 0 || !member)
+        return code;
+    if (!is_bool(member->json.values))
+        return run_fail(failure, -EINVAL, "metadata: %s: neither true nor false",
+                        member->name.data);
+    *is_true = member->json.values->kind == GGUF_JSON_TRUE;
     return 0;
 }
 
 bool run_metadata_is_true(const struct run_metadata *metadata, const char *key, bool otherwise)
 {
-    const struct gguf_json *value = value_of(find(metadata, key));
+    const struct gguf_json *value = value_of(metadata, key);
 
     return value ? value->kind == GGUF_JSON_TRUE : otherwise;
 }
 
-/* Read a value that was left out so far. */
-static int read_long(const struct run_metadata *metadata, struct member *member,
-                     struct run_failure *failure)
+/* Return element `index` of an array, NULL if it is too short. */
+static const struct gguf_json *element(const struct gguf_json *array, size_t index, size_t *n)
 {
-    struct run_json json;
-    int code;
+    const struct gguf_json *item = array->child;
 
-    if (!member || !member->is_long)
-        return 0;
-    if (member->n_bytes > LIMIT_BYTES)
-        return run_fail(failure, -EFBIG, "metadata: %s: larger than %llu bytes",
-                        value_of(member)->key.data, (unsigned long long)LIMIT_BYTES);
-    code = run_json_read_member(metadata->fd, NAME, member->offset, member->n_bytes, "", &json,
-                                failure);
-    if (code < 0)
-        return code;
-    run_json_free(&member->json);
-    member->json = json;
-    member->is_long = false;
-    return 0;
+    for (*n = 0; item && *n < index; item = item->next)
+        ++*n;
+    return item;
 }
 
 bool run_metadata_is_array(const struct run_metadata *metadata, const char *key, size_t *n)
 {
-    struct member *member = find(metadata, key);
-    struct run_failure ignored; /* run_metadata_number() fails, too */
-    const struct gguf_json *value;
+    const struct gguf_json *value = value_of(metadata, key);
 
     *n = 0;
-    read_long(metadata, member, &ignored);
-    value = value_of(member);
     if (!value || value->kind != GGUF_JSON_ARRAY)
         return false;
-    for (const struct gguf_json *item = value->child; item; item = item->next)
-        ++*n;
+    element(value, SIZE_MAX, n);
     return true;
 }
 
@@ -240,39 +327,30 @@ int run_metadata_array(const struct run_metadata *metadata, const char *key, str
     *json = (struct run_json){0};
     if (!member)
         return 0;
-    if (value_of(member)->kind != GGUF_JSON_ARRAY)
-        return run_fail(failure, -EINVAL, "metadata: %s: not an array", value_of(member)->key.data);
-    code = run_json_read_member(metadata->fd, NAME, member->offset, member->n_bytes, "", json,
-                                failure);
-    if (code == 0)
-        *array = json->values->child;
+    code = run_json_read_part(metadata->fd, NAME, member->offset, member->n_bytes, json, failure);
+    if (code == 0 && json->values->kind != GGUF_JSON_ARRAY) {
+        run_json_free(json);
+        code = run_fail(failure, -EINVAL, "metadata: %s: not an array", member->name.data);
+    }
+    *array = json->values; /* NULL after a failure */
     return code;
 }
 
 /* ---- numbers ---- */
 
-/* Return element `index` of an array, NULL if it is too short. */
-static const struct gguf_json *element(const struct gguf_json *array, size_t index, size_t *n)
-{
-    const struct gguf_json *item = array->child;
-
-    for (*n = 0; item && *n < index; item = item->next)
-        ++*n;
-    return item;
-}
-
 int run_metadata_number(const struct run_metadata *metadata, const char *key, size_t index,
                         const struct run_range *range, double *number, struct run_failure *failure)
 {
-    struct member *member = find(metadata, key);
-    const int code = read_long(metadata, member, failure);
-    const struct gguf_json *value = value_of(member);
+    const struct member *member;
+    const int code = get(metadata, key, &member, failure);
+    const struct gguf_json *value;
     double found;
     size_t n;
 
-    if (code < 0 || !value)
+    if (code < 0 || !member)
         return code;
-    key = value->key.data;
+    key = member->name.data;
+    value = member->json.values;
     if (is_bool(value))
         return run_fail(failure, -EINVAL, "metadata: %s: a bool, not a number", key);
     if (value->kind == GGUF_JSON_ARRAY) {

@@ -1,6 +1,6 @@
 /*
  * The metadata of the model, from the file metadata.json of its tree, which has a line for each
- * key. Long arrays are read when they are asked for. Call all functions from one thread at a time.
+ * key. Values are read when they are asked for. Call all functions from one thread at a time.
  */
 #pragma once
 
@@ -14,11 +14,19 @@
 struct run_metadata;
 
 /*
- * Read the metadata of the tree whose directory is `tree_fd`. Returns 0, or a negative errno with
- * *out NULL.
+ * Read the metadata of the tree whose directory is `tree_fd`. Returns 0; or with *out NULL: -EINVAL
+ * if the file is cut or a key has two values, -EFBIG for more than GGUF_MAX_KEYS keys or 1 GiB, or
+ * another negative errno.
  */
 int run_metadata_open(int tree_fd, struct run_metadata **out, struct run_failure *failure);
 void run_metadata_close(struct run_metadata *metadata);
+
+/*
+ * End the loading of the model, whose result is `code`. Returns the failure of a value that could
+ * not be read, which functions without a failure take for missing; else `code`. If that is 0, the
+ * file is closed: only values that were read before can be read again.
+ */
+int run_metadata_finish(struct run_metadata *metadata, int code, struct run_failure *failure);
 
 /* The value of general.architecture, or "" if the key is missing. */
 const char *run_metadata_architecture(const struct run_metadata *metadata);

@@ -34,9 +34,10 @@ int run_open_below(int tree_fd, const char *path, int flags)
 
 const char *run_open_below_error(int code)
 {
-    return code == -EXDEV    ? "a symbolic link leads out of the tree"
-           : code == -ENOSYS ? "the system has no openat2(2), which is in Linux since 5.6"
-                             : strerror(-code);
+    if (code == -ENOSYS || code == -EPERM)
+        return "openat2(2) is refused: it needs Linux 5.6 and, in a container, a filter of system "
+               "calls that permits it";
+    return code == -EXDEV ? "a symbolic link leads out of the tree" : strerror(-code);
 }
 
 /*
@@ -76,22 +77,18 @@ bool run_is_on_own_mount(int fd)
     return is_own;
 }
 
-static int read_bytes(int fd, const char *path, uint64_t limit_bytes, struct gguf_buffer *bytes,
-                      struct run_failure *failure)
+ssize_t run_read_at(int fd, void *out, size_t n_bytes, uint64_t offset)
 {
-    char piece[65536];
+    size_t done = 0;
     ssize_t n;
-    int code = gguf_buffer_add(bytes, "", 0);
 
-    while (code == 0 && bytes->length <= limit_bytes && (n = read(fd, piece, sizeof piece)) != 0)
+    while (done < n_bytes &&
+           (n = pread(fd, (char *)out + done, n_bytes - done, (off_t)(offset + done))) != 0)
         if (n > 0)
-            code = gguf_buffer_add(bytes, piece, (size_t)n);
+            done += (size_t)n;
         else if (errno != EINTR)
-            return run_fail(failure, -errno, "%s: %s", path, strerror(errno));
-    if (code == 0 && bytes->length > limit_bytes)
-        return run_fail(failure, -EFBIG, "%s: larger than %llu bytes", path,
-                        (unsigned long long)limit_bytes);
-    return code < 0 ? run_fail_memory(failure) : 0;
+            return -errno;
+    return (ssize_t)done;
 }
 
 /* `before`: the place of the text in the file. */
@@ -112,48 +109,46 @@ static int parse(const char *path, uint64_t before, struct run_json *json,
                 : 0;
 }
 
-int run_json_read(int tree_fd, const char *path, uint64_t limit_bytes, struct run_json *json,
-                  struct run_failure *failure)
+int run_json_read_part(int fd, const char *path, uint64_t offset, size_t n_bytes,
+                       struct run_json *json, struct run_failure *failure)
 {
-    const int fd = run_open_below(tree_fd, path, O_RDONLY | O_NONBLOCK);
+    struct gguf_buffer *bytes = &json->bytes;
+    ssize_t n;
     int code;
 
     *json = (struct run_json){0};
-    if (fd < 0)
-        return run_fail(failure, fd, "%s: %s", path, run_open_below_error(fd));
-    code = read_bytes(fd, path, limit_bytes, &json->bytes, failure);
-    close(fd);
-    if (code == 0)
-        code = parse(path, 0, json, failure);
+    if (gguf_reserve(&bytes->bytes, &bytes->capacity, n_bytes + 1, 1) < 0)
+        return run_fail_memory(failure);
+    n = run_read_at(fd, bytes->bytes, n_bytes, offset);
+    bytes->bytes[n_bytes] = '\0';
+    bytes->length = n_bytes;
+    code = n == (ssize_t)n_bytes
+               ? parse(path, offset, json, failure)
+               : run_fail(failure, n < 0 ? (int)n : -EIO, "%s: byte %llu: %s", path,
+                          (unsigned long long)offset, n < 0 ? strerror((int)-n) : "cut meanwhile");
     if (code < 0)
         run_json_free(json);
     return code;
 }
 
-int run_json_read_member(int fd, const char *path, uint64_t offset, size_t n_bytes,
-                         const char *value, struct run_json *json, struct run_failure *failure)
+int run_json_read(int tree_fd, const char *path, uint64_t limit_bytes, struct run_json *json,
+                  struct run_failure *failure)
 {
-    struct gguf_buffer *bytes = &json->bytes;
+    const int fd = run_open_below(tree_fd, path, O_RDONLY | O_NONBLOCK);
+    struct stat status;
     int code;
 
     *json = (struct run_json){0};
-    if (n_bytes > SIZE_MAX / 2 || gguf_reserve(&bytes->bytes, &bytes->capacity, n_bytes + 8, 1) < 0)
-        return run_fail_memory(failure);
-    bytes->bytes[0] = '{';
-    if (pread(fd, bytes->bytes + 1, n_bytes, (off_t)offset) == (ssize_t)n_bytes) {
-        bytes->length = 1 + n_bytes - (bytes->bytes[n_bytes] == ',');
-        stpcpy(stpcpy(bytes->bytes + bytes->length, value), "}");
-        bytes->length += strlen(value) + 1;
-        code = parse(path, offset - 1, json, failure);
-    } else {
-        code = run_fail(failure, -EIO, "%s: cannot be read at byte %llu", path,
-                        (unsigned long long)offset);
-    }
-    if (code == 0 && (!json->values->child || json->values->child->next))
-        code = run_fail(failure, -EINVAL, "%s: byte %llu: not one key and its value", path,
-                        (unsigned long long)offset);
-    if (code < 0)
-        run_json_free(json);
+    if (fd < 0)
+        return run_fail(failure, fd, "%s: %s", path, run_open_below_error(fd));
+    if (fstat(fd, &status) < 0)
+        code = run_fail(failure, -errno, "%s: %s", path, strerror(errno));
+    else if ((uint64_t)status.st_size > limit_bytes)
+        code = run_fail(failure, -EFBIG, "%s: larger than %llu bytes", path,
+                        (unsigned long long)limit_bytes);
+    else
+        code = run_json_read_part(fd, path, 0, (size_t)status.st_size, json, failure);
+    close(fd);
     return code;
 }
 

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /*
  * Open a file below the directory `tree_fd`, as openat(2) does with O_CLOEXEC. Symbolic links may
@@ -25,8 +26,15 @@ const char *run_open_below_error(int code);
 bool run_is_on_own_mount(int fd);
 
 /*
- * A JSON file of a tree; all zeros: no file is open. A tree writes bytes that are not UTF-8 as the
- * lone surrogates U+DC80 to U+DCFF; strings come back as the bytes themselves, and may contain NUL.
+ * Read n_bytes at `offset`, fewer only at the end of the file. Returns their number or a negative
+ * errno.
+ */
+ssize_t run_read_at(int fd, void *out, size_t n_bytes, uint64_t offset);
+
+/*
+ * A JSON file of a tree, or a value in it; all zeros: nothing was read. A tree writes bytes that
+ * are not UTF-8 as the lone surrogates U+DC80 to U+DCFF; strings come back as the bytes themselves,
+ * and may contain NUL.
  */
 struct run_json {
     struct gguf_buffer bytes;
@@ -42,10 +50,7 @@ struct run_json {
 int run_json_read(int tree_fd, const char *path, uint64_t limit_bytes, struct run_json *json,
                   struct run_failure *failure);
 
-/*
- * Read a line `"KEY": VALUE,` of an open file as an object of one member. `value`, at most 2 bytes,
- * follows the n_bytes of the line at `offset`. Returns as run_json_read().
- */
-int run_json_read_member(int fd, const char *path, uint64_t offset, size_t n_bytes,
-                         const char *value, struct run_json *json, struct run_failure *failure);
+/* The same for the n_bytes at `offset` of an open file. */
+int run_json_read_part(int fd, const char *path, uint64_t offset, size_t n_bytes,
+                       struct run_json *json, struct run_failure *failure);
 void run_json_free(struct run_json *json);
