@@ -19,7 +19,7 @@ enum {
 #define GGUF_DOWNLOAD_AGAIN "Download it again, and compare its SHA256 with its page's."
 #define GGUF_DAMAGED                                                                               \
     GGUF_DOWNLOAD_AGAIN                                                                            \
-        " If they are equal, convert the original checkpoint, and tell the publisher."
+    " If they are equal, convert the original checkpoint, and tell the publisher."
 
 /* The id of each rule, its name, the loaders that refuse a file for it, explanation and remedy. */
 #define GGUF_RULES(RULE)                                                                           \

@@ -92,9 +92,10 @@ struct ggufs_error {
  *
  * `options` are words of -o in ggufs(1), separated by commas, as in "dtype=f16,export=q8_0"; or
  * NULL. About the file: partial (it is still being written), offset=BYTES, size=BYTES,
- * family=NAME, era=N, type=ID:NAME, ik=old, part=PART. About files of the tree: dtype=TYPE, export=TYPE,
- * split=SIZE, hf_shard=SIZE. And, here only: mapped, which reads through a mapping. That takes a
- * third to a half less time for files in the system's cache, and needs ggufs_catch_faults().
+ * family=NAME, era=N, type=ID:NAME, ik=old, part=PART. About files of the tree: dtype=TYPE,
+ * export=TYPE, split=SIZE, hf_shard=SIZE. And, here only: mapped, which reads through a mapping.
+ * That takes a third to a half less time for files in the system's cache, and needs
+ * ggufs_catch_faults().
  *
  * On success *model must be closed. On failure *model is NULL, and *error, unless `error` is NULL,
  * says why. Errors: any of open(2); -EINVAL and -ENODATA for a bad file; -EINVAL for a bad

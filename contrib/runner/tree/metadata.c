@@ -103,7 +103,7 @@ static int add_member(struct run_metadata *metadata, struct line *line, struct r
     while (end < n && line->start[end] != '"')
         end += line->start[end] == '\\' ? 2 : 1;
     if (n > 0 && line->start[0] == '"' && end + 3 >= n && n < line->n_bytes)
-        return 0; /* nobody looks up such a long key */
+        return 0; /* nobody looks up a key of this length */
     if (end + 3 >= n || line->start[0] != '"' || strncmp(line->start + end, "\": ", 3) != 0)
         return refuse(line, "a line with a key and its value", failure);
     line->start[end + 1] = '\0';

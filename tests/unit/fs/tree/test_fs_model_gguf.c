@@ -392,9 +392,9 @@ static struct fs_tree *make_split(const struct gguf_model *model, uint64_t split
     struct gguf_report report = {0};
     struct fs_tree *tree;
 
-    cr_assert_eq(
-        fs_tree_make(model, &(struct fs_tree_options){.split.limit_bytes = split_bytes}, &tree, &report),
-        0, "%s", report.first_error.message);
+    cr_assert_eq(fs_tree_make(model, &(struct fs_tree_options){.split.limit_bytes = split_bytes},
+                              &tree, &report),
+                 0, "%s", report.first_error.message);
     return tree;
 }
 

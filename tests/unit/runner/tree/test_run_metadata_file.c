@@ -210,7 +210,7 @@ Test(run_metadata_file, values_that_cannot_be_read)
     run_metadata_close(metadata);
 }
 
-/* What was read stays. */
+/* Values that were read stay. */
 Test(run_metadata_file, after_the_end_of_loading)
 {
     struct run_failure failure = {0};
