@@ -4,6 +4,7 @@
 #include "fs/mount/log.h"
 #include "fs/mount/sandbox.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -101,6 +102,16 @@ static int run_server(struct fs_session *session, struct links *links, pid_t kee
         (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != keeper))
         return EX_OSERR;
     status = fs_session_prepare(session);
+#ifdef __GLIBC__
+    /*
+     * glibc needs it to cancel a thread, which libfuse does at the end. It would load it then, when
+     * the sandbox forbids it or memory may be too short.
+     */
+    if (status == EX_OK && !dlopen("libgcc_s.so.1", RTLD_NOW)) {
+        fprintf(stderr, "ggufs: %s\n", dlerror());
+        status = EX_OSERR;
+    }
+#endif
     if (status == EX_OK && session->mount->options->sandbox && !fs_sandbox_enter_server())
         status = EX_OSERR;
     if (status == EX_OK)

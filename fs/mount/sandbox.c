@@ -2,7 +2,6 @@
 
 #include "gguf/support/confine.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <seccomp.h>
 #include <stdio.h>
@@ -26,13 +25,6 @@ bool fs_sandbox_enter_server(void)
     /* The server receives the mount's descriptors. */
     static const int calls[] = {SCMP_SYS(recvmsg)};
 
-#ifdef __GLIBC__
-    /* glibc loads it when a thread is first cancelled, which libfuse does at the end. */
-    if (!dlopen("libgcc_s.so.1", RTLD_NOW)) {
-        fprintf(stderr, "ggufs: %s\n", dlerror());
-        return false;
-    }
-#endif
     return confine(&(struct gguf_confinement){
         .threads = true, .system_calls = calls, .n_system_calls = sizeof calls / sizeof *calls});
 }

@@ -54,7 +54,6 @@ COVERED_BY = {
     "fs/mount/mountpoint.c": "test_mountpoint/test_dangling",
     "fs/mount/opener.c": "test_many/test_a_folder_that_becomes_a_link",
     "fs/mount/read_failures.c": "test_faults",
-    "fs/mount/requests.c": "test_read",
     "fs/mount/requirements.c": "test_containers/test_device_that_the_control_group_denies",
     "fs/mount/serve.c": "test_daemon",
     "fs/mount/set_requests.c": "test_many",

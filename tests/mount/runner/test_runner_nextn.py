@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """ggufs-run with drafts by a model's nextn layer: the same text as without, in fewer passes.
 
-The models are random and small, of an architecture each, and read bytes, so that they need no
-vocabulary. Their layers add little to the embedding of the last token, and the nextn layer passes on
-that of the token after it, so that many of its drafts are right and many are wrong.
+The models are random and small, of an architecture each, and their tokens are bytes. Their layers add
+little to the embedding of the last token, and the nextn layer passes on the embedding of the token
+after it, so that many of its drafts are right and many are wrong.
 """
 
 import json
@@ -24,6 +24,13 @@ PROMPT = "The file is read, then the tree is made."
 THREADS = ("1", "2", "3")
 
 
+def byte_tokens():
+    """Returns the 256 bytes as tokens of GPT-2, which has other characters for those that are not printed."""
+    printed = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = iter(range(256, 512))
+    return [chr(byte if byte in printed else next(others)).encode() for byte in range(256)]
+
+
 class Model:
     """A random model; its nextn layer comes after the N_LAYER others."""
 
@@ -38,6 +45,9 @@ class Model:
                   embedding_length=N_EMBD, context_length=512)
         self.keys(UINT32, **{"attention.head_count": N_HEAD, "feed_forward_length": N_FF})
         self.keys(FLOAT32, **{"attention.layer_norm_rms_epsilon": 1e-6})
+        self.file.key(b"tokenizer.ggml.model", STRING, b"gpt2").key(b"tokenizer.ggml.pre", STRING, b"gpt-2")
+        self.file.key(b"tokenizer.ggml.tokens", ARRAY, gguf_file.Array(STRING, byte_tokens()))
+        self.file.key(b"tokenizer.ggml.merges", ARRAY, gguf_file.Array(STRING, []))
         if architecture in N_ROTATED:
             self.keys(UINT32, **{"rope.dimension_count": N_ROTATED[architecture]})
         self.add("token_embd.weight", N_VOCAB, N_EMBD)
