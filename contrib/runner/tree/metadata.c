@@ -219,8 +219,13 @@ int run_metadata_finish(struct run_metadata *metadata, int code, struct run_fail
 
     for (size_t i = 0; i < metadata->n; i++)
         if (metadata->members[i].code < 0) {
+            const int first = metadata->members[i].code;
+
+            /* The same failure again, for its reason; memory may be there now. */
             code = get(metadata, metadata->members[i].name.data, &member, failure);
-            return code < 0 ? code : run_fail(failure, -EIO, NAME ": could not be read at once");
+            return code < 0           ? code
+                   : first == -ENOMEM ? run_fail_memory(failure)
+                                      : run_fail(failure, first, NAME ": %s", strerror(-first));
         }
     if (code == 0) {
         close(metadata->fd);
