@@ -78,7 +78,7 @@ enum {
          " If they are equal, fill the holes: cp --sparse=never makes a copy without.")            \
     RULE(NAME_LENGTH, "name-length", 0, "A name is longer than GGUF allows.", GGUF_DAMAGED)        \
     RULE(VALUE_TYPE, "value-type", 0, "The type of a metadata value is unknown.", GGUF_DAMAGED)    \
-    RULE(VALUE, "value", 0, "A metadata value is none of those that its type has.", GGUF_DAMAGED)  \
+    RULE(VALUE, "value", 0, "A metadata value is outside the values of its type.", GGUF_DAMAGED)   \
     RULE(DUPLICATE_KEY, "duplicate-key", GGUF_ALL_LOADERS,                                         \
          "A metadata key is there more than once.",                                                \
          "Equal values do no harm. With different ones, programs disagree on which they read: "    \
@@ -128,7 +128,7 @@ enum {
          "The tensor has the shape of its GGUF file. To have the original one, convert the model " \
          "again, or correct the key with --set.")                                                  \
     RULE(TENSOR_LIST, "tensor-list", GGUF_ALL_LOADERS,                                             \
-         "The tensors are not those of the architecture, or not of its shapes. Programs refuse "   \
+         "Tensors do not fit the architecture, by name or by shape. Programs refuse "              \
          "the model.",                                                                             \
          GGUF_DAMAGED)                                                                             \
     RULE(FUSED, "fused", GGUF_LOADER_LLAMA | GGUF_LOADER_IK,                                       \

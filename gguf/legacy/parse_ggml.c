@@ -122,10 +122,10 @@ static int check_together(const struct gguf_cursor *cursor, const struct gguf_ol
     if (width % n_heads == 0 && n_rotated <= width / n_heads &&
         (head_width == width / n_heads || !has_role(reading->family, GGUF_ROLE_HEAD_WIDTH)))
         return 0;
-    return gguf_cursor_refuse(cursor, GGUF_RULE_HYPERPARAMETER, -EINVAL, cursor->offset,
-                              "%" PRIu32 " heads of which %" PRIu32
-                              " elements are rotated do not go with a width of %" PRIu32,
-                              n_heads, head_width + n_rotated, width);
+    return gguf_cursor_refuse(
+        cursor, GGUF_RULE_HYPERPARAMETER, -EINVAL, cursor->offset,
+        "%" PRIu32 " heads with %" PRIu32 " %s each do not go with a width of %" PRIu32, n_heads,
+        head_width + n_rotated, n_rotated > 0 ? "rotated elements" : "elements", width);
 }
 
 static int read_mel_filters(struct gguf_cursor *cursor, struct gguf_mel_filters *filters)

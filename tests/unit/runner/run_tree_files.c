@@ -30,6 +30,8 @@ void run_files_make(struct run_files *files)
     cr_assert_not_null(mkdtemp(files->path), "%s", files->path);
     snprintf(tensors, sizeof tensors, "%s/tensors", files->path);
     cr_assert_eq(mkdir(tensors, 0755), 0);
+    files->fd = open(files->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    cr_assert_geq(files->fd, 0);
     run_files_write_text(files, "tensors.json", "[]\n");
     thread_pool_begin_test();
 }
@@ -45,6 +47,7 @@ void run_files_remove(struct run_files *files)
     for (size_t i = 0; i < files->n_tensors; i++)
         free(files->tensors[i].values);
     files->n_tensors = 0;
+    close(files->fd);
     cr_assert_eq(nftw(files->path, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0, "%s", files->path);
 }
 
@@ -203,6 +206,15 @@ void run_files_list(const char *root)
     fprintf(list, "%s]\n", *separator == '[' ? separator : "");
     closedir(tensors);
     cr_assert_eq(fclose(list), 0);
+}
+
+struct run_metadata *run_files_open_metadata(const struct run_files *files)
+{
+    struct run_metadata *metadata;
+    struct run_failure failure;
+
+    cr_assert_eq(run_metadata_open(files->fd, &metadata, &failure), 0, "%s", failure.text);
+    return metadata;
 }
 
 struct run_tree run_files_open(const struct run_files *files)

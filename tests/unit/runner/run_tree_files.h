@@ -14,6 +14,7 @@ enum { RUN_FILES_MAX_TENSORS = 256 };
 
 struct run_files {
     char path[64];
+    int fd;          /* the tree, open */
     uint64_t random; /* state of the random numbers */
     struct {
         char name[64];
@@ -61,6 +62,9 @@ const float *run_files_values(const struct run_files *files, const char *name);
  * infos.
  */
 void run_files_list(const char *root);
+
+/* Open the metadata, or fail the test. run_metadata_close() closes it. */
+struct run_metadata *run_files_open_metadata(const struct run_files *files);
 
 /* List the tensors and open the tree, or fail the test. */
 struct run_tree run_files_open(const struct run_files *files);

@@ -54,36 +54,23 @@ Test(run_failure, exit_statuses)
 /* ---- metadata ---- */
 
 static struct run_files files;
-static int tree_fd = -1;
 
 static void begin(void)
 {
     run_files_make(&files);
-    tree_fd = open(files.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    cr_assert_geq(tree_fd, 0);
 }
 
 static void end(void)
 {
-    close(tree_fd);
     run_files_remove(&files);
 }
 
 TestSuite(run_metadata, .init = begin, .fini = end);
 
-static struct run_metadata *open_metadata(void)
-{
-    struct run_metadata *metadata;
-    struct run_failure failure;
-
-    cr_assert_eq(run_metadata_open(tree_fd, &metadata, &failure), 0, "%s", failure.text);
-    return metadata;
-}
-
 static struct run_metadata *metadata_of(const char *text)
 {
     run_files_metadata(&files, text);
-    return open_metadata();
+    return run_files_open_metadata(&files);
 }
 
 static int read_u32(const struct run_metadata *metadata, const char *key, size_t index,
@@ -355,7 +342,7 @@ Test(run_metadata, long_arrays)
 
         run_files_write_text(&files, "metadata.json", text);
         free(text);
-        metadata = open_metadata();
+        metadata = run_files_open_metadata(&files);
         cr_expect_eq(read_u32(metadata, "z", RUN_SCALAR, 0, 10, &value, &failure), 0);
         cr_expect_eq(value, 2u);
         cr_expect(run_metadata_has(metadata, "long"));

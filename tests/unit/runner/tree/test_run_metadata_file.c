@@ -15,31 +15,18 @@
 #include <unistd.h>
 
 static struct run_files files;
-static int tree_fd = -1;
 
 static void begin(void)
 {
     run_files_make(&files);
-    tree_fd = open(files.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    cr_assert_geq(tree_fd, 0);
 }
 
 static void end(void)
 {
-    close(tree_fd);
     run_files_remove(&files);
 }
 
 TestSuite(run_metadata_file, .init = begin, .fini = end);
-
-static struct run_metadata *open_metadata(void)
-{
-    struct run_metadata *metadata;
-    struct run_failure failure;
-
-    cr_assert_eq(run_metadata_open(tree_fd, &metadata, &failure), 0, "%s", failure.text);
-    return metadata;
-}
 
 static int read_number(const struct run_metadata *metadata, const char *key, double *value,
                        struct run_failure *failure)
@@ -52,7 +39,7 @@ static void expect_failure(int code, const char *pattern)
     struct run_metadata *metadata;
     struct run_failure failure = {0};
 
-    cr_expect_eq(run_metadata_open(tree_fd, &metadata, &failure), code);
+    cr_expect_eq(run_metadata_open(files.fd, &metadata, &failure), code);
     cr_expect_null(metadata);
     cr_expect_not_null(strstr(failure.text, pattern), "\"%s\" does not contain \"%s\"",
                        failure.text, pattern);
@@ -146,7 +133,7 @@ Test(run_metadata_file, keys_of_any_bytes)
     memset(text + strlen(text), 'k', 8000);
     strcat(text, "\": 1,\n\"a\\u0000b\": 2,\n\"z\\u0000\": 3,\n\"\\u0000\": 4,\n\"z\": 5\n}");
     run_files_write_text(&files, "metadata.json", text);
-    metadata = open_metadata();
+    metadata = run_files_open_metadata(&files);
     cr_expect_not(run_metadata_has(metadata, "a"));
     cr_expect_not(run_metadata_has(metadata, ""));
     cr_expect_eq(read_number(metadata, "z", &value, &failure), 0);
@@ -169,7 +156,7 @@ Test(run_metadata_file, names_that_are_too_long)
     memset(text + 3, 'k', 511);
     strcat(text, "\": 1\n}\n");
     run_files_write_text(&files, "metadata.json", text);
-    metadata = open_metadata();
+    metadata = run_files_open_metadata(&files);
     name[511] = '\0';
     cr_expect(run_metadata_has(metadata, name));
     name[511] = 'k';
@@ -190,7 +177,7 @@ Test(run_metadata_file, values_that_cannot_be_read)
     size_t n;
 
     run_files_write_text(&files, "metadata.json", text);
-    metadata = open_metadata();
+    metadata = run_files_open_metadata(&files);
     cr_expect_eq(read_number(metadata, "c", &value, &failure), 0);
     cr_expect_eq(value, 3);
     cr_expect_eq(run_metadata_array(metadata, "b", &json, &array, &failure), -EINVAL);
@@ -204,7 +191,7 @@ Test(run_metadata_file, values_that_cannot_be_read)
     cr_expect_not_null(strstr(failure.text, "byte 9: not valid JSON"), "%s", failure.text);
     run_metadata_close(metadata);
 
-    metadata = open_metadata();
+    metadata = run_files_open_metadata(&files);
     cr_expect_not(run_metadata_is_array(metadata, "b", &n));
     cr_expect_eq(run_metadata_finish(metadata, 0, &failure), -EINVAL);
     run_metadata_close(metadata);
@@ -218,7 +205,7 @@ Test(run_metadata_file, after_the_end_of_loading)
     double value = 7;
 
     run_files_write_text(&files, "metadata.json", "{\n\"a\": 1,\n\"b\": 2\n}\n");
-    metadata = open_metadata();
+    metadata = run_files_open_metadata(&files);
     cr_expect_eq(read_number(metadata, "a", &value, &failure), 0);
     cr_expect_eq(run_metadata_finish(metadata, -ENOENT, &failure), -ENOENT);
     cr_expect_eq(run_metadata_finish(metadata, 0, &failure), 0);
@@ -242,7 +229,7 @@ Test(run_metadata_file, long_values_are_refused)
     strcpy(at + n_bytes, "\"\n}\n");
     run_files_write_text(&files, "metadata.json", text);
     free(text);
-    metadata = open_metadata();
+    metadata = run_files_open_metadata(&files);
     cr_expect_null(run_metadata_string(metadata, "long"));
     cr_expect_eq(run_metadata_finish(metadata, 0, &failure), -EFBIG);
     cr_expect_str_eq(failure.text, "metadata: long: larger than 16777216 bytes");
